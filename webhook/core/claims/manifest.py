@@ -1,0 +1,67 @@
+"""Whole manifests: a claim or a template, with its provenance."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from webhook import vocabulary
+from webhook.core import quantities
+from webhook.core.claims.spec import spec
+from webhook.core.demand import Demand
+from webhook.core.need import Need
+
+API_VERSIONS = ("v1", "v1alpha2")
+"""Versions of resource.k8s.io that `manifest` writes."""
+
+Kind = Literal["claim", "template"]
+
+
+def manifest(
+    demand: Demand,
+    *,
+    name: str,
+    namespace: str | None = None,
+    kind: Kind = "claim",
+    api_version: str = "v1",
+    owner: Mapping[str, object] | None = None,
+) -> dict[str, object]:
+    """A ResourceClaim or ResourceClaimTemplate. `owner` is one entry of metadata.ownerReferences. Raises ValueError
+    for an API version that is not in API_VERSIONS."""
+    if api_version not in API_VERSIONS:
+        raise ValueError(f"api_version {api_version!r}; want one of {', '.join(API_VERSIONS)}")
+    if api_version == "v1alpha2":
+        provenance: dict[str, object] = {}
+        body = _documented(demand.need)
+    else:
+        provenance = {"labels": {vocabulary.MANAGED_BY: vocabulary.MANAGED_BY_US}, "annotations": _origin(demand.need)}
+        body = spec(demand)
+    metadata: dict[str, object] = {"name": name}
+    if namespace is not None:
+        metadata["namespace"] = namespace
+    if owner is not None:
+        metadata["ownerReferences"] = [dict(owner)]
+    if kind == "claim":
+        document = {"kind": "ResourceClaim", "metadata": metadata | provenance, "spec": body}
+    else:
+        # Only what stands inside the template's spec is copied to the claims that are made from it.
+        inner: dict[str, object] = {"metadata": provenance, "spec": body} if provenance else {"spec": body}
+        document = {"kind": "ResourceClaimTemplate", "metadata": metadata, "spec": inner}
+    return {"apiVersion": f"resource.k8s.io/{api_version}", **document}
+
+
+def _documented(need: Need) -> dict[str, object]:
+    """The spec of llmfit's documented v1alpha2 manifest. An export format: no API server ever accepted
+    spec.resources."""
+    resources: dict[str, str] = {}
+    if need.memory:
+        resources["memory"] = quantities.plain(need.memory)
+    resources["gpu.memory"] = quantities.plain(need.gpu_memory)
+    return {"resourceClassName": "gpu-memory-class", "resources": resources}
+
+
+def _origin(need: Need) -> dict[str, str]:
+    origin = {vocabulary.CLAIM_GPU_MEMORY: need.gpu_memory_quantity}
+    if need.memory_quantity:
+        origin[vocabulary.CLAIM_MEMORY] = need.memory_quantity
+    if need.model:
+        origin[vocabulary.CLAIM_MODEL] = need.model[:253]
+    return origin

@@ -1,0 +1,203 @@
+"""The whole decision, without I/O. `mutate` and `validate` read as tables of contents; webhook and CLI both call them.
+
+They answer every review that `review.parse` accepts; only an object whose JSON is no pod's raises MalformedCall.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from webhook import vocabulary
+from webhook.core import claims, demand, memory, pods, rules, targets
+from webhook.core.demand import Demand
+from webhook.core.patch import Operation, inject
+from webhook.core.pods import Container, Pod
+from webhook.core.policy import Policy
+from webhook.core.review import Review
+from webhook.errors import Fault, MalformedCall, Refusal, shown_all
+from webhook.reasons import Reason
+
+T = TypeVar("T")
+
+MAX_WARNING = 256
+"""Characters; the API server may cut longer warnings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer as a value. `message` is empty unless refused; `claim` is the companion's name."""
+
+    allowed: bool
+    reason: Reason
+    patch: tuple[Operation, ...] = ()
+    warnings: tuple[str, ...] = ()
+    message: str = ""
+    claim: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an acceptable pod asks for, and where it goes."""
+
+    demand: Demand
+    containers: list[Container]
+    warnings: list[str]
+
+
+def mutate(review: Review, policy: Policy) -> Decision:
+    """The patch for a pod that is being created."""
+    if review.subresource:
+        return _leave(Reason.SUBRESOURCE)
+    if not review.is_pod:
+        return _leave(Reason.NOT_A_POD)
+    if review.operation != "CREATE":
+        return _leave(Reason.NOT_A_CREATE)
+    pod = _pod(review)
+    exempt = _exempt(pod)
+    if exempt:
+        return _leave(exempt)
+    try:
+        plan = _examine(review, pod, policy)
+    except Refusal as refusal:
+        return _deny(refusal)
+    return _inject(review, pod, plan, policy)
+
+
+def validate(review: Review, policy: Policy) -> Decision:
+    """Whether a pod's annotation can be used, and whether a pod that needs a claim has one."""
+    if review.subresource:
+        return _leave(Reason.SUBRESOURCE)
+    if not review.is_pod:
+        return _leave(Reason.NOT_A_POD)
+    if review.operation not in ("CREATE", "UPDATE"):
+        return _leave(Reason.NOT_A_CREATE)
+    pod = _pod(review)
+    exempt = _exempt(pod)
+    if exempt:
+        return _leave(exempt)
+    try:
+        if review.operation == "UPDATE":
+            return _validate_update(review, pod, policy)
+        plan = _examine(review, pod, policy)
+    except Refusal as refusal:
+        return _deny(refusal)
+    if plan.demand.need.cpu_only or pods.alias_entry(pod) is not None:
+        return Decision(True, Reason.VALID)
+    return _not_injected(policy)
+
+
+def _exempt(pod: Pod) -> Reason | None:
+    """Why a pod is left alone; None where it is not."""
+    annotations = pod.annotations
+    if vocabulary.MODEL_FIT not in annotations:
+        return Reason.NOT_ANNOTATED
+    if pod.labels.get(vocabulary.INJECT) == vocabulary.INJECT_DISABLED:
+        return Reason.DISABLED
+    if vocabulary.MIRROR_POD in annotations:
+        return Reason.MIRROR_POD
+    return Reason.BEING_DELETED if pod.being_deleted else None
+
+
+def _examine(review: Review, pod: Pod, policy: Policy) -> Plan:
+    """The plan for a pod. Raises one Refusal with the faults of every rule."""
+    found: list[tuple[Reason, Fault]] = []
+    asked = _collect(lambda: demand.read(pod.annotations, policy), found)
+    containers = _collect(lambda: targets.choose(pod), found)
+    warnings = list(asked.need.warnings) if asked else []
+    if not review.namespace:
+        fault = Fault("request.namespace", "none", "the namespace that the pod is created in")
+        found.append((Reason.NO_NAMESPACE, fault))
+    if asked is None or not asked.need.cpu_only:
+        found += [(Reason.NODE_NAME_SET, fault) for fault in rules.node_name(pod)]
+        found += [(Reason.ALIAS_TAKEN, fault) for fault in rules.alias(pod)]
+        ours = {container.path for container in containers or ()}
+        everyone = pod.containers() + pod.init_containers()
+        conflicts = list(rules.device_plugin_requests([each for each in everyone if each.path in ours]))
+        if policy.device_plugin_requests == "deny":
+            found += [(Reason.DEVICE_PLUGIN_REQUEST, fault) for fault in conflicts]
+            conflicts = []
+        conflicts += rules.device_plugin_requests([each for each in everyone if each.path not in ours])
+        warnings += map(str, conflicts)
+        warnings += rules.foreign_scheduler(pod)
+    if found or asked is None or containers is None:
+        raise Refusal(found[0][0], [fault for _, fault in found])
+    if policy.memory_requests == "fill":
+        warnings += memory.shortfalls(pod, containers[0], asked.need)
+    return Plan(asked, containers, warnings)
+
+
+def _collect(step: Callable[[], T], found: list[tuple[Reason, Fault]]) -> T | None:
+    """The step's value; where it is refused, its faults go to `found`, so that the other steps' are shown too."""
+    try:
+        return step()
+    except Refusal as refusal:
+        found += [(refusal.reason, fault) for fault in refusal.faults]
+        return None
+
+
+def _inject(review: Review, pod: Pod, plan: Plan, policy: Policy) -> Decision:
+    need = plan.demand.need
+    claim = None
+    if not need.cpu_only:
+        entry = pods.alias_entry(pod)
+        claim = str(entry["resourceClaimName"]) if entry else claims.names.for_review(need, review.uid)
+    patch = inject(pod, need, claim, plan.containers, policy.memory_requests == "fill")
+    warnings = list(plan.warnings)
+    if patch:
+        warnings.insert(0, _summary(plan, claim))
+    reason = Reason.CPU_ONLY if claim is None else Reason.INJECTED if patch else Reason.ALREADY_INJECTED
+    return Decision(True, reason, tuple(patch), _cut(warnings), claim=claim)
+
+
+def _summary(plan: Plan, claim: str | None) -> str:
+    need = plan.demand.need
+    memory_part = f", memory {need.memory_quantity}" if need.memory_quantity else ""
+    if claim is None:
+        return f"modelfit: no GPU is needed, so no claim is made{memory_part}"
+    where = shown_all((container.name for container in plan.containers), 3)
+    context = f", for a context of {need.context} tokens" if need.context else ""
+    return (
+        f"modelfit: claim {claim} of {plan.demand.profile.device_class} "
+        f"(gpu.memory {need.gpu_memory_quantity}{memory_part}{context}) for {where}"
+    )
+
+
+def _validate_update(review: Review, pod: Pod, policy: Policy) -> Decision:
+    """A pod's claims are fixed when it is created, so an update is looked at only for its annotation."""
+    old = pods.view(review.old_object or {}).annotations
+    if old.get(vocabulary.MODEL_FIT) == pod.annotations[vocabulary.MODEL_FIT]:
+        return _leave(Reason.ANNOTATION_UNCHANGED)
+    demand.read(pod.annotations, policy)
+    return Decision(
+        True, Reason.VALID, warnings=("modelfit: a pod's claim is made once; this change does not resize it",)
+    )
+
+
+def _not_injected(policy: Policy) -> Decision:
+    fault = Fault(
+        "spec.resourceClaims",
+        f"no entry {vocabulary.ALIAS} on a pod that needs a GPU",
+        "the entry that the mutating webhook adds",
+        "check that modelfit's MutatingWebhookConfiguration matches this pod, and create it again",
+    )
+    if policy.uninjected_pods == "warn":
+        return Decision(True, Reason.NOT_INJECTED, warnings=_cut([f"modelfit: {fault}"]))
+    return _deny(Refusal(Reason.NOT_INJECTED, [fault]))
+
+
+def _pod(review: Review) -> Pod:
+    if review.object is None:
+        raise MalformedCall("request.object: want the pod")
+    return pods.view(review.object)
+
+
+def _leave(reason: Reason) -> Decision:
+    return Decision(True, reason)
+
+
+def _deny(refusal: Refusal) -> Decision:
+    return Decision(False, refusal.reason, message=str(refusal))
+
+
+def _cut(warnings: Iterable[str]) -> tuple[str, ...]:
+    return tuple(each if len(each) <= MAX_WARNING else f"{each[: MAX_WARNING - 3]}..." for each in warnings)

@@ -1,0 +1,97 @@
+"""Reads single figures out of a fit, and collects what is wrong with them instead of stopping at the first."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from webhook.core import quantities
+from webhook.core.strictjson import member
+from webhook.errors import Fault, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """An amount in GiB and the key it was read from."""
+
+    where: str
+    value: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """An object of a fit at the path `where`. Readers return None for an absent, null or faulty member; a faulty one
+    is added to `faults`, which all objects of one fit share."""
+
+    where: str
+    members: Mapping[str, object]
+    faults: list[Fault] = field(default_factory=list)
+
+    def inner(self, key: str) -> "Figures | None":
+        """The object at `key`, where there is one."""
+        value = self.members.get(key)
+        return Figures(member(self.where, key), value, self.faults) if isinstance(value, Mapping) else None
+
+    def gigabytes(self, key: str) -> Figure | None:
+        """A number of gigabytes at `key`."""
+        value = self.members.get(key)
+        if value is None:
+            return None
+        where = member(self.where, key)
+        if not isinstance(value, Decimal):
+            if isinstance(value, str):
+                saw, remedy = f"the text {shown(value)}", "remove the quotes and the unit"
+            else:
+                saw, remedy = _kind(value), ""
+            self._fault(where, saw, remedy)
+        elif value < 0:
+            self._fault(where, f"{shown(str(value))}, below zero")
+        else:
+            return Figure(where, value)
+        return None
+
+    def first(self, *keys: str) -> Figure | None:
+        """The first present of several; the others are read too, so that their faults show."""
+        found = [figure for key in keys if (figure := self.gigabytes(key)) is not None]
+        return found[0] if found else None
+
+    def whole(self, key: str) -> int | None:
+        """A whole number above zero at `key`; anything else counts as absent (used for hints only)."""
+        return _whole(self.members.get(key))
+
+    def wholes(self, key: str) -> tuple[int, ...]:
+        """The whole numbers above zero in the list at `key`, in order, once each (used for hints only)."""
+        value = self.members.get(key)
+        numbers = [_whole(item) for item in value] if isinstance(value, list) else []
+        return tuple(sorted({number for number in numbers if number}))
+
+    def text(self, key: str) -> str | None:
+        """Text that is not blank at `key`."""
+        value = self.members.get(key)
+        return value if isinstance(value, str) and value.strip() else None
+
+    def sized(self, figure: Figure | None) -> Figure | None:
+        """The same figure; one that no model can need is added to the faults."""
+        if figure is None or figure.value == 0:
+            return figure
+        if figure.value < quantities.LEAST_GB:
+            saw = f"{shown(str(figure.value))} GB, which is less than 64 MiB"
+            self.faults.append(Fault(figure.where, saw, "0 or at least 0.0625 gigabytes", "check the unit"))
+        elif figure.value > quantities.MOST_GB:
+            saw = f"{shown(str(figure.value))} GB, which is more than 1 PiB"
+            self.faults.append(Fault(figure.where, saw, "at most 1048576 gigabytes", "check the unit"))
+        return figure
+
+    def _fault(self, where: str, saw: str, remedy: str = "") -> None:
+        self.faults.append(Fault(where, saw, "a number of gigabytes such as 8 or 12.5", remedy))
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "no number"
+
+
+def _whole(value: object) -> int | None:
+    if isinstance(value, Decimal) and 0 < value <= 10**12 and value == value.to_integral_value():
+        return int(value)
+    return None

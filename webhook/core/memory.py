@@ -1,0 +1,35 @@
+"""System memory: `memory` has no device on a GPU, so it becomes a memory request, where nobody set one."""
+
+from collections.abc import Iterator
+
+from webhook.core import pods, quantities
+from webhook.core.need import Need
+from webhook.core.pods import Container, Pod
+
+
+def is_open(pod: Pod, container: Container) -> bool:
+    """Whether neither the container nor the pod says anything of memory. A limit alone counts: the API server makes
+    it the request too."""
+    return not any(True for _ in _set(pod, container))
+
+
+def shortfalls(pod: Pod, container: Container, need: Need) -> Iterator[str]:
+    """A warning for each figure in the pod that is below the need; it is kept."""
+    if not need.memory:
+        return
+    wanted = quantities.mebibytes(need.memory) * quantities.MIB
+    for where, amount in _set(pod, container):
+        given = quantities.parse(amount)
+        if given is not None and given < wanted:
+            yield f"{where} is less than the {need.memory_quantity} that the model needs; it is kept"
+
+
+def _set(pod: Pod, container: Container) -> Iterator[tuple[str, object]]:
+    pod_level = pods.mapping(pod.spec, "resources", "spec")
+    for kind in ("requests", "limits"):
+        for where, amounts in (
+            (f"{container.field}.resources", container.amounts(kind)),
+            ("spec.resources", pods.mapping(pod_level, kind, "spec.resources")),
+        ):
+            if amounts.get("memory") is not None:
+                yield f"{where}.{kind}.memory", amounts["memory"]

@@ -1,0 +1,161 @@
+"""From ModelFit JSON to a Need: recognises what llmfit prints, and applies its precedence.
+
+    explicit figures   estimated_*_gb, then min_*_gb, then ram_gb/vram_gb, each quantity on its own
+    a fit row          memory_required_gb, shared out by run_mode
+    a plan             minimum.vram_gb, minimum.ram_gb
+    a claim            memoryGi, minBandwidthGBs
+
+An envelope `{"models": [row]}` with exactly one row is opened; a ModelFit with its nested `model` is read together
+with it. What the measuring machine had (memory_available_gb, system, gpus, gpu_count) never sizes a claim.
+Unknown keys are ignored: newer versions of llmfit add some.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from webhook.core import runmodes, strictjson
+from webhook.core.figures import Figure, Figures
+from webhook.core.need import Need
+from webhook.errors import Fault, Refusal, shown_all
+from webhook.reasons import Reason
+
+MEMORY_KEYS = ("estimated_memory_gb", "min_ram_gb", "ram_gb")
+GPU_MEMORY_KEYS = ("estimated_vram_gb", "min_vram_gb", "vram_gb")
+
+_NAME_KEYS = ("model", "name", "model_name")
+_WAYS_OUT = "set estimated_vram_gb (0 for a model that needs no GPU), or use the output of `llmfit --json plan MODEL`"
+
+
+def read(text: str, where: str) -> Need:
+    """The need that `text` states. `where` is the path that faults start with. Raises Refusal with every fault."""
+    try:
+        document = strictjson.read(text, where)
+    except strictjson.NotJson as error:
+        raise Refusal(Reason.INVALID_MODEL_FIT, [error.fault]) from None
+    faults = list(strictjson.faults(document, where))
+    if faults:
+        raise Refusal(Reason.INVALID_MODEL_FIT, faults)
+    fit = _one_fit(document, where)
+    need, reason = _need(fit)
+    if need is None or fit.faults:
+        raise Refusal(reason, fit.faults)
+    return need
+
+
+def _one_fit(document: object, where: str) -> Figures:
+    """The object that speaks of one model."""
+    if isinstance(document, list):
+        raise _ambiguous(document, where)
+    if not isinstance(document, Mapping):
+        want = "one JSON object with a model's figures"
+        raise Refusal(Reason.INVALID_MODEL_FIT, [Fault(where, "a bare value", want, _WAYS_OUT)])
+    rows = document.get("models")
+    if not isinstance(rows, list) or any(key in document for key in (*MEMORY_KEYS, *GPU_MEMORY_KEYS)):
+        return Figures(where, document)
+    where = strictjson.member(where, "models")
+    if len(rows) != 1 or not isinstance(rows[0], Mapping):
+        raise _ambiguous(rows, where)
+    return Figures(f"{where}[0]", rows[0])
+
+
+def _ambiguous(rows: list[object], where: str) -> Refusal:
+    names = [name for row in rows if isinstance(row, Mapping) and (name := _name(Figures(where, row), None))]
+    saw = f"a list of {len(rows)}" + (f": {shown_all(names)}" if names else "")
+    return Refusal(
+        Reason.AMBIGUOUS_MODEL_FIT, [Fault(where, saw, "exactly one model", "keep the one that the pod serves")]
+    )
+
+
+def _need(fit: Figures) -> tuple[Need | None, Reason]:
+    """The need, or None with the reason; faults are left on `fit`."""
+    warnings: list[str] = []
+    model, plan = fit.inner("model"), fit.inner("minimum")
+    mode = runmodes.read(fit, warnings)
+    explicit = _explicit(fit, model, GPU_MEMORY_KEYS)
+    gpu = explicit or _gpu_memory(fit, model, mode, plan, warnings)
+    memory = _explicit(fit, model, MEMORY_KEYS) or (mode.memory if mode else plan and plan.gigabytes("ram_gb"))
+    fit.sized(gpu)
+    fit.sized(memory)
+    if gpu is None:
+        if fit.faults:
+            return None, Reason.INVALID_MODEL_FIT
+        fit.faults.append(_no_figure(fit, mode))
+        return None, Reason.NO_GPU_MEMORY_FIGURE
+    if explicit and mode and mode.memory_required and mode.gpu_memory and mode.gpu_memory.value > gpu.value:
+        warnings.append(
+            f"{_last(gpu)} {gpu.value} was used although the fit's memory_required_gb is {mode.memory_required}"
+        )
+    _doubts(fit, gpu.value, warnings)
+    need = Need(
+        gpu_memory=gpu.value,
+        memory=memory.value if memory else None,
+        model=_name(fit, model),
+        min_bandwidth=fit.whole("minBandwidthGBs"),
+        tensor_parallel=fit.wholes("supports_tp") or (model.wholes("supports_tp") if model else ()),
+        context=fit.whole("effective_context_length") or fit.whole("context"),
+        warnings=tuple(warnings),
+    )
+    return need, Reason.INVALID_MODEL_FIT
+
+
+def _explicit(fit: Figures, model: Figures | None, keys: tuple[str, ...]) -> Figure | None:
+    """The first present key, looked for at the top and in the nested model; every present one is checked."""
+    places = [fit, model] if model else [fit]
+    found = [figure for key in keys for place in places if (figure := place.gigabytes(key)) is not None]
+    return found[0] if found else None
+
+
+def _gpu_memory(
+    fit: Figures, model: Figures | None, mode: "runmodes.Share | None", plan: Figures | None, warnings: list[str]
+) -> Figure | None:
+    """The figure where no explicit one is present, in the order of the table above."""
+    if mode:
+        return mode.gpu_memory
+    figure = (plan and plan.gigabytes("vram_gb")) or fit.gigabytes("memoryGi")
+    if figure:
+        return figure
+    for place in (fit, model):
+        # llmfit's own rule, `min_vram_gb.unwrap_or(min_ram_gb)`: a null is a statement, an absent key is none.
+        if place and "min_vram_gb" in place.members and place.members["min_vram_gb"] is None:
+            stand_in = place.gigabytes("min_ram_gb")
+            if stand_in:
+                warnings.append(f"min_vram_gb is null, so min_ram_gb {stand_in.value} stands in for it, as in llmfit")
+            return stand_in
+    return None
+
+
+def _no_figure(fit: Figures, mode: "runmodes.Share | None") -> Fault:
+    if mode and mode.name == "cpu_offload":
+        saw = "run_mode cpu_offload, whose row does not say how much of the model is in VRAM"
+        return Fault(fit.where, saw, "estimated_vram_gb or min_vram_gb beside it", _WAYS_OUT)
+    saw = f"no usable figure for GPU memory among the keys {shown_all(sorted(fit.members))}" if fit.members else "{}"
+    want = (
+        "estimated_vram_gb, min_vram_gb or vram_gb, or memory_required_gb with run_mode, or what `llmfit plan` prints"
+    )
+    return Fault(fit.where, saw, want, _WAYS_OUT)
+
+
+def _doubts(fit: Figures, gpu_memory: Decimal, warnings: list[str]) -> None:
+    """Warns of figures that contradict each other but may still be meant."""
+    disk = fit.gigabytes("disk_size_gb")
+    mode = runmodes.name(fit)
+    if disk and mode in ("gpu", "tensor_parallel") and gpu_memory < disk.value:
+        warnings.append(f"the GPU memory {gpu_memory} GB is less than the weights on disk, disk_size_gb {disk.value}")
+    if mode == "cpu_only" and gpu_memory:
+        warnings.append(f"run_mode says CPU only, yet the fit names {gpu_memory} GB of GPU memory; a GPU is claimed")
+    level = fit.text("fit_level")
+    if level and level.lower().replace(" ", "").replace("_", "") == "tootight":
+        warnings.append("fit_level is too tight: llmfit expects the model not to fit the machine it was measured on")
+
+
+def _name(fit: Figures, model: Figures | None) -> str | None:
+    for place in (fit, model):
+        if place:
+            for key in _NAME_KEYS:
+                if name := place.text(key):
+                    return name
+    return None
+
+
+def _last(figure: Figure) -> str:
+    return figure.where.rpartition(".")[2]

@@ -1,0 +1,121 @@
+"""A pod as the rules look at it: a view on the decoded JSON, which is never copied into models, so that fields that
+this version does not know stay as they are.
+
+In JSON that comes from an API server null and absent mean the same; both read as empty here.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from webhook import vocabulary
+from webhook.errors import MalformedCall
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container. `path` is its JSON pointer, `field` its path in messages."""
+
+    name: str
+    path: str
+    field: str
+    body: Mapping[str, object]
+
+    @property
+    def resources(self) -> Mapping[str, object]:
+        return mapping(self.body, "resources", self.field)
+
+    @property
+    def claims(self) -> Sequence[object]:
+        return sequence(self.resources, "claims", f"{self.field}.resources")
+
+    def amounts(self, kind: str) -> Mapping[str, object]:
+        """`requests` or `limits`."""
+        return mapping(self.resources, kind, f"{self.field}.resources")
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """`metadata` and `spec` of a Pod, or of a pod template."""
+
+    metadata: Mapping[str, object]
+    spec: Mapping[str, object]
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return texts(self.metadata, "annotations")
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return texts(self.metadata, "labels")
+
+    @property
+    def display_name(self) -> str:
+        """Name, or the prefix that a controller gave; may be empty."""
+        name = self.metadata.get("name") or self.metadata.get("generateName")
+        return name if isinstance(name, str) else ""
+
+    @property
+    def being_deleted(self) -> bool:
+        return bool(self.metadata.get("deletionTimestamp"))
+
+    @property
+    def resource_claims(self) -> Sequence[object]:
+        return sequence(self.spec, "resourceClaims", "spec")
+
+    def containers(self) -> list[Container]:
+        """The ordinary containers, in their order."""
+        return list(self._containers("containers"))
+
+    def init_containers(self) -> list[Container]:
+        return list(self._containers("initContainers"))
+
+    def _containers(self, field: str) -> Iterator[Container]:
+        for index, body in enumerate(sequence(self.spec, field, "spec")):
+            where = f"spec.{field}[{index}]"
+            if not isinstance(body, Mapping):
+                raise MalformedCall(f"{where}: want an object")
+            name = body.get("name")
+            yield Container(name if isinstance(name, str) else "", f"/spec/{field}/{index}", where, body)
+
+
+def view(body: Mapping[str, object]) -> Pod:
+    """The pod in an admission request's `object`. Raises MalformedCall for a shape that no pod has."""
+    return Pod(mapping(body, "metadata", "object"), mapping(body, "spec", "object"))
+
+
+def alias_entry(pod: Pod) -> Mapping[str, object] | None:
+    """The entry of spec.resourceClaims with our alias, whoever wrote it."""
+    for entry in pod.resource_claims:
+        if isinstance(entry, Mapping) and entry.get("name") == vocabulary.ALIAS:
+            return entry
+    return None
+
+
+def mapping(members: Mapping[str, object], key: str, where: str) -> Mapping[str, object]:
+    """The object at `key`, empty where it is absent or null."""
+    value = members.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise MalformedCall(f"{where}.{key}: want an object")
+    return value
+
+
+def texts(members: Mapping[str, object], key: str) -> Mapping[str, str]:
+    """The map of texts at `key`: annotations or labels. A null value is the empty text, as the API server reads it."""
+    value = mapping(members, key, "metadata")
+    if all(isinstance(text, str) for text in value.values()):
+        return value  # type: ignore[return-value]
+    if any(not isinstance(text, str) and text is not None for text in value.values()):
+        raise MalformedCall(f"metadata.{key}: want texts")
+    return {name: text if isinstance(text, str) else "" for name, text in value.items()}
+
+
+def sequence(members: Mapping[str, object], key: str, where: str) -> Sequence[object]:
+    """The list at `key`, empty where it is absent or null."""
+    value = members.get(key)
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise MalformedCall(f"{where}.{key}: want a list")
+    return value

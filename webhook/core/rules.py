@@ -1,0 +1,53 @@
+"""What a pod that is to get a claim must not do. Each rule looks at the whole pod, and gives all that it finds."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from webhook import vocabulary
+from webhook.core import pods, quantities
+from webhook.core.claims import names
+from webhook.core.pods import Container, Pod
+from webhook.errors import Fault, shown
+
+DEFAULT_SCHEDULER = "default-scheduler"
+
+# GPU resources of the vendors' device plugins: whole cards, partitions, shares. nvidia.com/hostdev and the like are
+# network devices and stay out.
+_DEVICE_PLUGIN = re.compile(
+    r"nvidia\.com/(gpu.*|mig-.*)|amd\.com/(gpu.*|[sdqc]px_.*)|gpu\.intel\.com/(i915|xe).*|intel\.com/gpu.*"
+    r"|habana\.ai/gaudi.*|google\.com/tpu.*"
+)
+
+
+def node_name(pod: Pod) -> Iterator[Fault]:
+    """Devices are allocated by the scheduler; a pod that is bound already would wait for its claim for ever."""
+    name = pod.spec.get("nodeName")
+    if name:
+        yield Fault("spec.nodeName", shown(name), "none: the scheduler allocates the device",
+                    "use nodeSelector or node affinity")  # fmt: skip
+
+
+def alias(pod: Pod) -> Iterator[Fault]:
+    """An entry with our alias that the webhook cannot have written is the user's own."""
+    entry = pods.alias_entry(pod)
+    if entry is not None and not names.is_for_review(entry.get("resourceClaimName")):
+        index = pod.resource_claims.index(entry)
+        yield Fault(f"spec.resourceClaims[{index}].name", f"the pod's own claim named {vocabulary.ALIAS}",
+                    "another name", "rename the entry and the containers' references to it")  # fmt: skip
+
+
+def device_plugin_requests(containers: Sequence[Container]) -> Iterator[Fault]:
+    """GPUs asked for through a device plugin: a second ledger for the cards that DRA allocates."""
+    for container in containers:
+        for kind in ("requests", "limits"):
+            for resource, quantity in container.amounts(kind).items():
+                if _DEVICE_PLUGIN.fullmatch(resource) and quantities.parse(quantity) != 0:
+                    yield Fault(f"{container.field}.resources.{kind}[{resource}]", "a device-plugin request",
+                                "none beside a claim", "remove it: the claim brings the GPU")  # fmt: skip
+
+
+def foreign_scheduler(pod: Pod) -> Iterator[str]:
+    """A warning for a scheduler that may not allocate claims."""
+    name = pod.spec.get("schedulerName")
+    if name and name != DEFAULT_SCHEDULER:
+        yield f"spec.schedulerName is {shown(name)}: the pod waits for ever if that scheduler does not allocate claims"

@@ -1,0 +1,93 @@
+"""How a fit row's `memory_required_gb` divides between VRAM and RAM.
+
+    run mode          gpu.memory           memory
+    gpu               memory_required_gb   not said
+    tensor_parallel   memory_required_gb   not said
+    moe_offload       memory_required_gb   moe_offloaded_gb
+    cpu_only          0                    memory_required_gb
+    cpu_offload       not in the row       memory_required_gb
+
+llmfit spells the mode in three ways (`list`/`fit`, the REST API, serialised enums); case, `_`, `-` and blanks are
+passed over.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from webhook.core.figures import Figure, Figures
+from webhook.core.strictjson import member
+from webhook.errors import Fault, shown
+
+_SPELLINGS = {
+    "gpu": "gpu",
+    "tp": "tensor_parallel",
+    "tensorparallel": "tensor_parallel",
+    "moe": "moe_offload",
+    "moeoffload": "moe_offload",
+    "cpu+gpu": "cpu_offload",
+    "cpuoffload": "cpu_offload",
+    "cpu": "cpu_only",
+    "cpuonly": "cpu_only",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A row's memory by kind; None is "the row does not say"."""
+
+    name: str
+    memory_required: Decimal
+    gpu_memory: Figure | None
+    memory: Figure | None
+
+
+def name(fit: Figures) -> str | None:
+    """The row's run mode in this module's spelling; None where it has none that is known."""
+    text = fit.text("run_mode")
+    return _SPELLINGS.get(_folded(text)) if text else None
+
+
+def read(fit: Figures, warnings: list[str]) -> Share | None:
+    """The share, or None where the object is no fit row. A mode that is not known is a fault."""
+    required = fit.gigabytes("memory_required_gb")
+    if required is None or fit.members.get("run_mode") is None:
+        return None
+    mode = name(fit)
+    if mode is None:
+        saw = shown(fit.members["run_mode"])
+        fit.faults.append(
+            Fault(member(fit.where, "run_mode"), saw, "gpu, tensor_parallel, moe_offload, cpu_offload or cpu_only")
+        )
+        return None
+    if mode in ("gpu", "tensor_parallel"):
+        return Share(mode, required.value, _whole_model(fit, required, warnings), None)
+    if mode == "moe_offload":
+        return Share(mode, required.value, required, _offloaded(fit, warnings))
+    nothing = Figure(required.where, Decimal(0))
+    return Share(mode, required.value, nothing if mode == "cpu_only" else None, required)
+
+
+def _whole_model(fit: Figures, required: Figure, warnings: list[str]) -> Figure:
+    """On a GPU run all weights are resident: where the row's total is larger, the smaller number is that of the
+    active experts, which measures speed, not space."""
+    total = fit.gigabytes("total_memory_gb")
+    if total and total.value > required.value:
+        warnings.append(
+            f"total_memory_gb {total.value} was used, not memory_required_gb {required.value}: "
+            "on a GPU run the whole model is resident"
+        )
+        return total
+    return required
+
+
+def _offloaded(fit: Figures, warnings: list[str]) -> Figure | None:
+    """The experts in system RAM. 0 is a statement; null and an absent key (llmfit before it printed one) are not."""
+    offloaded = fit.gigabytes("moe_offloaded_gb")
+    if offloaded is None:
+        state = "null" if "moe_offloaded_gb" in fit.members else "absent"
+        warnings.append(f"moe_offloaded_gb is {state}, so no system memory is requested for the offloaded experts")
+    return offloaded
+
+
+def _folded(text: str) -> str:
+    return text.lower().translate({ord(mark): None for mark in "_- "})

@@ -1,0 +1,62 @@
+"""Which containers get the claim.
+
+1. llmfit.ai/containers                       the names in it, init containers too
+2. a container that refers to the claim       the pod went through here before
+3. kubectl.kubernetes.io/default-container    the field's own word for "the workload"
+4. the only container
+5. the first that is no known injected sidecar: other webhooks put theirs at index 0
+"""
+
+from webhook import vocabulary
+from webhook.core import pods
+from webhook.core.demand import where
+from webhook.core.pods import Container, Pod
+from webhook.errors import Fault, Refusal, shown, shown_all
+from webhook.reasons import Reason
+
+SIDECARS = frozenset(
+    {
+        "istio-proxy", "linkerd-proxy", "kuma-sidecar", "consul-dataplane", "envoy", "envoy-sidecar", "aws-appmesh-envoy",
+        "vault-agent", "daprd", "cloud-sql-proxy", "cloudsql-proxy", "gke-gcsfuse-sidecar", "azwi-proxy",
+        "otc-container", "opentelemetry-collector", "jaeger-agent", "datadog-agent", "newrelic-infrastructure-sidecar",
+        "fluent-bit", "fluentd", "filebeat", "promtail", "queue-proxy", "kube-rbac-proxy", "oauth-proxy", "oauth2-proxy",
+    }
+)  # fmt: skip
+"""Names that injectors give to the containers that they add."""
+
+
+def choose(pod: Pod) -> list[Container]:
+    """At least one container, in the order of the rule. Raises Refusal where none can be told."""
+    containers, init_containers = pod.containers(), pod.init_containers()
+    everyone = containers + init_containers
+    listed = pod.annotations.get(vocabulary.CONTAINERS)
+    if listed is not None:
+        names = [name for part in listed.split(",") if (name := part.strip())]
+        return _named(names, everyone, where(vocabulary.CONTAINERS), shown(listed))
+    if pods.alias_entry(pod) is not None and (referring := [each for each in everyone if refers(each)]):
+        return referring
+    default = pod.annotations.get(vocabulary.DEFAULT_CONTAINER)
+    if default is not None:
+        return _named([default], everyone, where(vocabulary.DEFAULT_CONTAINER), shown(default))
+    if len(containers) == 1:
+        return containers
+    workloads = [container for container in containers if container.name not in SIDECARS]
+    if not workloads:
+        saw = f"only known sidecars: {shown_all(each.name for each in containers)}" if containers else "no container"
+        remedy = f"name the container in the annotation {vocabulary.CONTAINERS}"
+        raise Refusal(Reason.UNKNOWN_CONTAINER, [Fault("spec.containers", saw, "one that runs the model", remedy)])
+    return workloads[:1]
+
+
+def refers(container: Container) -> bool:
+    """Whether the container refers to the whole claim under our alias."""
+    return any(isinstance(each, dict) and each.get("name") == vocabulary.ALIAS for each in container.claims)
+
+
+def _named(names: list[str], everyone: list[Container], path: str, seen: str) -> list[Container]:
+    by_name = {container.name: container for container in everyone if container.name}
+    unknown = [name for name in names if name not in by_name]
+    if unknown or not names:
+        saw = f"no container {shown_all(unknown)}" if unknown else f"no name in {seen}"
+        raise Refusal(Reason.UNKNOWN_CONTAINER, [Fault(path, saw, f"names among {shown_all(by_name, 16)}")])
+    return [by_name[name] for name in dict.fromkeys(names)]

@@ -1,0 +1,159 @@
+"""The configuration: one YAML file for the webhook, the controller and the CLI, and `MODELFIT_*` overrides.
+
+A setting is spelled in camelCase in the file and as MODELFIT_UPPER_SNAKE in the environment, where the value is read
+as YAML. Unknown or wrong settings stop the start, all of them named at once. The docstring under each setting is its
+manual: meaning, unit, default.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+
+from webhook.core.policy import Policy
+from webhook.core.profiles import BUILTIN, Profile
+from webhook.errors import Fault, InvalidSettings, shown, shown_all
+
+PREFIX = "MODELFIT_"
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"^{_LABEL}(\.{_LABEL})*$"
+_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
+Driver = Annotated[str, StringConstraints(pattern=_SUBDOMAIN, max_length=63)]
+DeviceClass = Annotated[str, StringConstraints(pattern=_SUBDOMAIN, max_length=253)]
+Identifier = Annotated[str, StringConstraints(pattern=rf"^{_IDENTIFIER}$", max_length=32)]
+QualifiedName = Annotated[str, StringConstraints(pattern=rf"^{_LABEL}(\.{_LABEL})*/{_IDENTIFIER}$", max_length=96)]
+Expression = Annotated[str, StringConstraints(min_length=1, max_length=10 * 1024)]
+ProfileName = Annotated[str, StringConstraints(pattern=rf"^{_LABEL}$", max_length=63)]
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        alias_generator=to_camel,
+        validate_by_name=False,
+        use_attribute_docstrings=True,
+    )
+
+
+class ProfileSettings(_Group):
+    """A device profile of the operator's own, in the words of the vendor's driver."""
+
+    driver: Driver
+    """The driver's name, as in ResourceSlices. Required."""
+    device_class: DeviceClass
+    """The DeviceClass to ask for. Required."""
+    capacity: Identifier = "memory"
+    """The capacity that holds GPU memory, spelled as the driver publishes it. Default `memory`."""
+    selectors: list[Expression] = Field(default_factory=list, max_length=30)
+    """Further CEL conditions on a device, at most 30; each must guard its own look-ups. Default none."""
+    product: QualifiedName | None = None
+    """Attribute with domain that is equal on cards of one model, for several devices. Default none."""
+
+    def profile(self, name: str) -> Profile:
+        """The core's value."""
+        return Profile(name, self.driver, self.device_class, self.capacity, tuple(self.selectors), self.product)
+
+
+class Settings(_Group):
+    """Every setting, with its default."""
+
+    profile: str = "nvidia"
+    """Device profile of pods that name none: a built-in one or one of `profiles`. Default `nvidia`."""
+    memory_requests: Literal["fill", "ignore"] = "fill"
+    """`fill`: the model's `memory` becomes the first target container's memory request where nobody set one.
+    `ignore`: pods' memory requests are left alone. Default `fill`."""
+    device_plugin_requests: Literal["deny", "warn"] = "deny"
+    """A target container that also requests a device-plugin GPU such as nvidia.com/gpu. Default `deny`."""
+    uninjected_pods: Literal["deny", "warn"] = "deny"
+    """An annotated pod that needs a claim and reaches the validating webhook without one. Default `deny`."""
+    profiles: dict[ProfileName, ProfileSettings] = Field(default_factory=dict)
+    """The operator's own device profiles by name; a built-in name may be redefined. Default none."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe level that is logged. Default `info`."""
+
+    @model_validator(mode="after")
+    def _profile_exists(self) -> "Settings":
+        names = sorted({*BUILTIN, *self.profiles})
+        if self.profile not in names:
+            raise ValueError(f"profile {shown(self.profile)} is not configured; want one of {shown_all(names, 16)}")
+        return self
+
+    def policy(self) -> Policy:
+        """What the core needs of it."""
+        own = {name: settings.profile(name) for name, settings in self.profiles.items()}
+        return Policy(
+            profile=self.profile,
+            profiles=BUILTIN | own,
+            memory_requests=self.memory_requests,
+            device_plugin_requests=self.device_plugin_requests,
+            uninjected_pods=self.uninjected_pods,
+        )
+
+
+def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
+    """The settings of the file at `path`, if any, with the overrides in `environ`. Raises InvalidSettings."""
+    members = _file(path) if path else {}
+    sources = {key: f"{path}: {key}" for key in members}
+    for name, key in _variables().items():
+        if name in environ:
+            members[key] = _value(name, environ[name])
+            sources[key] = name
+    faults = [
+        Fault(name, "a setting that does not exist", f"one of {shown_all(_variables(), 32)}")
+        for name in environ
+        if name.startswith(PREFIX) and name not in _variables()
+    ]
+    try:
+        settings = Settings.model_validate(members)
+    except ValidationError as error:
+        faults += [_fault(detail["loc"], detail["msg"], detail["input"], sources) for detail in error.errors()]
+    else:
+        if not faults:
+            return settings
+    raise InvalidSettings(faults)
+
+
+def _file(path: Path) -> dict[str, object]:
+    try:
+        document = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "text that is not UTF-8"
+        raise InvalidSettings([Fault(str(path), str(reason), "a readable YAML file of settings")]) from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" at line {mark.line + 1}" if mark else ""
+        raise InvalidSettings([Fault(str(path), f"broken YAML{place}", "a YAML file of settings")]) from None
+    if document is None:
+        return {}
+    if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
+        raise InvalidSettings([Fault(str(path), "something else", "a YAML mapping of settings")])
+    return document
+
+
+def _value(name: str, text: str) -> object:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise InvalidSettings([Fault(name, "broken YAML", "the setting's value")]) from None
+
+
+def _variables() -> dict[str, str]:
+    """Environment variable → key in the file."""
+    return {PREFIX + name.upper(): to_camel(name) for name in Settings.model_fields}
+
+
+def _fault(loc: tuple[int | str, ...], message: str, seen: object, sources: Mapping[str, str]) -> Fault:
+    if not loc:
+        return Fault("settings", re.sub("^Value error, ", "", message), "a consistent configuration")
+    key, *rest = map(str, loc)
+    where = ".".join([sources.get(key, key), *rest])
+    saw = "a setting that does not exist" if "extra" in message.lower() else shown(seen)
+    want = f"one of {shown_all(map(to_camel, Settings.model_fields), 32)}" if "extra" in message.lower() else message
+    return Fault(where, saw, want)
