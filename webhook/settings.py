@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.alias_generators import to_camel
 
 from webhook.core.policy import Policy
@@ -19,6 +19,9 @@ from webhook.core.profiles import BUILTIN, Profile
 from webhook.errors import Fault, InvalidSettings, shown, shown_all
 
 PREFIX = "MODELFIT_"
+
+# What Kubernetes itself puts into a container's environment for a Service named modelfit or modelfit-….
+_SERVICE_LINK = re.compile(r"(_SERVICE_HOST|_SERVICE_PORT(_\w+)?|_PORT|_PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)$")
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"^{_LABEL}(\.{_LABEL})*$"
@@ -37,7 +40,6 @@ class _Group(BaseModel):
         frozen=True,
         strict=True,
         alias_generator=to_camel,
-        validate_by_name=False,
         use_attribute_docstrings=True,
     )
 
@@ -78,13 +80,6 @@ class Settings(_Group):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe level that is logged. Default `info`."""
 
-    @model_validator(mode="after")
-    def _profile_exists(self) -> "Settings":
-        names = sorted({*BUILTIN, *self.profiles})
-        if self.profile not in names:
-            raise ValueError(f"profile {shown(self.profile)} is not configured; want one of {shown_all(names, 16)}")
-        return self
-
     def policy(self) -> Policy:
         """What the core needs of it."""
         own = {name: settings.profile(name) for name, settings in self.profiles.items()}
@@ -108,8 +103,9 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     faults = [
         Fault(name, "a setting that does not exist", f"one of {shown_all(_variables(), 32)}")
         for name in environ
-        if name.startswith(PREFIX) and name not in _variables()
+        if name.startswith(PREFIX) and name not in _variables() and not _SERVICE_LINK.search(name)
     ]
+    faults += _unknown_profile(members, sources)
     try:
         settings = Settings.model_validate(members)
     except ValidationError as error:
@@ -118,6 +114,15 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
         if not faults:
             return settings
     raise InvalidSettings(faults)
+
+
+def _unknown_profile(members: Mapping[str, object], sources: Mapping[str, str]) -> list[Fault]:
+    own = members.get("profiles")
+    names = sorted({*BUILTIN, *map(str, own if isinstance(own, dict) else ())})
+    chosen = members.get("profile")
+    if not isinstance(chosen, str) or chosen in names:
+        return []
+    return [Fault(sources["profile"], shown(chosen), f"one of {shown_all(names, 16)}")]
 
 
 def _file(path: Path) -> dict[str, object]:
@@ -150,8 +155,6 @@ def _variables() -> dict[str, str]:
 
 
 def _fault(loc: tuple[int | str, ...], message: str, seen: object, sources: Mapping[str, str]) -> Fault:
-    if not loc:
-        return Fault("settings", re.sub("^Value error, ", "", message), "a consistent configuration")
     key, *rest = map(str, loc)
     where = ".".join([sources.get(key, key), *rest])
     saw = "a setting that does not exist" if "extra" in message.lower() else shown(seen)

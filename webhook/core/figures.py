@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from webhook.core import quantities
-from webhook.core.strictjson import member
+from webhook.core.strictjson import Impossible, member
 from webhook.errors import Fault, shown
 
 
@@ -34,7 +34,7 @@ class Figures:
     def gigabytes(self, key: str) -> Figure | None:
         """A number of gigabytes at `key`."""
         value = self.members.get(key)
-        if value is None:
+        if value is None or isinstance(value, Impossible):  # an Impossible is among the faults already
             return None
         where = member(self.where, key)
         if not isinstance(value, Decimal):

@@ -30,15 +30,17 @@ def read(text: str, where: str) -> Need:
     """The need that `text` states. `where` is the path that faults start with. Raises Refusal with every fault."""
     try:
         document = strictjson.read(text, where)
-    except strictjson.NotJson as error:
+    except strictjson.NotJsonError as error:
         raise Refusal(Reason.INVALID_MODEL_FIT, [error.fault]) from None
-    faults = list(strictjson.faults(document, where))
-    if faults:
-        raise Refusal(Reason.INVALID_MODEL_FIT, faults)
-    fit = _one_fit(document, where)
+    impossible = list(strictjson.faults(document, where))
+    try:
+        fit = _one_fit(document, where)
+    except Refusal as refusal:
+        raise Refusal(Reason.INVALID_MODEL_FIT, [*impossible, *refusal.faults]) if impossible else refusal from None
+    fit.faults.extend(impossible)
     need, reason = _need(fit)
     if need is None or fit.faults:
-        raise Refusal(reason, fit.faults)
+        raise Refusal(reason, dict.fromkeys(fit.faults))
     return need
 
 
@@ -73,7 +75,7 @@ def _need(fit: Figures) -> tuple[Need | None, Reason]:
     mode = runmodes.read(fit, warnings)
     explicit = _explicit(fit, model, GPU_MEMORY_KEYS)
     gpu = explicit or _gpu_memory(fit, model, mode, plan, warnings)
-    memory = _explicit(fit, model, MEMORY_KEYS) or (mode.memory if mode else plan and plan.gigabytes("ram_gb"))
+    memory = _explicit(fit, model, MEMORY_KEYS) or (mode.memory if mode else plan.gigabytes("ram_gb") if plan else None)
     fit.sized(gpu)
     fit.sized(memory)
     if gpu is None:

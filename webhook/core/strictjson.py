@@ -36,7 +36,7 @@ class RepeatedKeys(dict[str, object]):
     repeated: tuple[str, ...] = ()
 
 
-class NotJson(Exception):
+class NotJsonError(Exception):
     """The text as a whole is not JSON. `fault` says where it breaks."""
 
     def __init__(self, fault: Fault) -> None:
@@ -46,7 +46,7 @@ class NotJson(Exception):
 
 def read(text: str, where: str) -> object:
     """The value of `text`: dict, list, str, Decimal, bool or None, with `Impossible` and `RepeatedKeys` in the
-    places that `faults` names. Raises NotJson where there is no value at all."""
+    places that `faults` names. Raises NotJsonError where there is no value at all."""
     try:
         return json.loads(
             text, object_pairs_hook=_object, parse_float=_number, parse_int=_number, parse_constant=Impossible
@@ -54,9 +54,9 @@ def read(text: str, where: str) -> object:
     except json.JSONDecodeError as error:
         saw = "nothing" if not text.strip() else f"{error.msg.lower()} at line {error.lineno} column {error.colno}"
         fault = Fault(where, saw, "one JSON object", "paste llmfit's output unchanged, or check the quotes and commas")
-        raise NotJson(fault) from None
+        raise NotJsonError(fault) from None
     except RecursionError:
-        raise NotJson(_too_deep(where)) from None
+        raise NotJsonError(_too_deep(where)) from None
 
 
 def faults(value: object, where: str, depth: int = 1) -> Iterator[Fault]:

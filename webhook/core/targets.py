@@ -16,10 +16,12 @@ from webhook.reasons import Reason
 
 SIDECARS = frozenset(
     {
-        "istio-proxy", "linkerd-proxy", "kuma-sidecar", "consul-dataplane", "envoy", "envoy-sidecar", "aws-appmesh-envoy",
+        "istio-proxy", "linkerd-proxy", "kuma-sidecar", "consul-dataplane", "envoy", "envoy-sidecar",
+        "aws-appmesh-envoy",
         "vault-agent", "daprd", "cloud-sql-proxy", "cloudsql-proxy", "gke-gcsfuse-sidecar", "azwi-proxy",
         "otc-container", "opentelemetry-collector", "jaeger-agent", "datadog-agent", "newrelic-infrastructure-sidecar",
-        "fluent-bit", "fluentd", "filebeat", "promtail", "queue-proxy", "kube-rbac-proxy", "oauth-proxy", "oauth2-proxy",
+        "fluent-bit", "fluentd", "filebeat", "promtail", "queue-proxy", "kube-rbac-proxy", "oauth-proxy",
+        "oauth2-proxy",
     }
 )  # fmt: skip
 """Names that injectors give to the containers that they add."""
