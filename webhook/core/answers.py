@@ -7,6 +7,8 @@ from webhook.core.decide import Decision
 from webhook.core.review import API_VERSION, KIND
 from webhook.errors import bounded
 
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
 
 def envelope(uid: str, decision: Decision) -> dict[str, object]:
     """The AdmissionReview that answers the review `uid`. The reason goes to the audit log with allowed and refused
@@ -17,7 +19,7 @@ def envelope(uid: str, decision: Decision) -> dict[str, object]:
         "auditAnnotations": {"reason": decision.reason.value},
     }
     if decision.patch:
-        patch = json.dumps(decision.patch, separators=(",", ":"))
+        patch = _JSON.encode(decision.patch)
         response |= {"patchType": "JSONPatch", "patch": base64.b64encode(patch.encode()).decode()}
     if decision.warnings:
         response["warnings"] = list(decision.warnings)

@@ -3,7 +3,7 @@
 They answer every review that `review.parse` accepts; only an object whose JSON is no pod's raises MalformedCall.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -40,7 +40,7 @@ class Plan:
     """What an acceptable pod asks for, and where it goes."""
 
     demand: Demand
-    containers: list[Container]
+    containers: Sequence[Container]
     warnings: list[str]
 
 
@@ -111,7 +111,7 @@ def _examine(review: Review, pod: Pod, policy: Policy) -> Plan:
         found += [(Reason.NODE_NAME_SET, fault) for fault in rules.node_name(pod)]
         found += [(Reason.ALIAS_TAKEN, fault) for fault in rules.alias(pod)]
         ours = {container.path for container in containers or ()}
-        everyone = pod.containers() + pod.init_containers()
+        everyone = pod.containers + pod.init_containers
         conflicts = list(rules.device_plugin_requests([each for each in everyone if each.path in ours]))
         if policy.device_plugin_requests == "deny":
             found += [(Reason.DEVICE_PLUGIN_REQUEST, fault) for fault in conflicts]

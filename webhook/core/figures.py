@@ -29,7 +29,7 @@ class Figures:
     def inner(self, key: str) -> "Figures | None":
         """The object at `key`, where there is one."""
         value = self.members.get(key)
-        return Figures(member(self.where, key), value, self.faults) if isinstance(value, Mapping) else None
+        return Figures(member(self.where, key), value, self.faults) if isinstance(value, dict) else None
 
     def gigabytes(self, key: str) -> Figure | None:
         """A number of gigabytes at `key`."""

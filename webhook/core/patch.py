@@ -13,6 +13,8 @@ from webhook.core import memory, pods, targets
 from webhook.core.need import Need
 from webhook.core.pods import Container, Pod
 
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
 
 class Operation(TypedDict):
     """One operation of a JSON patch; only `add` is ever needed."""
@@ -60,7 +62,7 @@ def _metadata(pod: Pod, need: Need, claim: str | None) -> list[Operation]:
     figures = {"gpu.memory": need.gpu_memory_quantity} | (
         {"memory": need.memory_quantity} if need.memory_quantity else {}
     )
-    annotations = {vocabulary.RESOURCES: json.dumps(figures, separators=(",", ":"))}
+    annotations = {vocabulary.RESOURCES: _JSON.encode(figures)}
     operations: list[Operation] = []
     if claim is not None:
         annotations = {vocabulary.CLAIM: claim} | annotations
@@ -76,7 +78,7 @@ def _append(parent: Mapping[str, object], key: str, path: str, item: object) -> 
 
 def _set(parent: Mapping[str, object], key: str, path: str, members: Mapping[str, str]) -> list[Operation]:
     present = parent.get(key)
-    if not isinstance(present, Mapping):
+    if not isinstance(present, dict):
         return [_add(f"{path}/{key}", dict(members))]
     return [_add(f"{path}/{key}/{_pointer(name)}", text) for name, text in members.items() if present.get(name) != text]
 

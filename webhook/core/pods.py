@@ -6,12 +6,13 @@ In JSON that comes from an API server null and absent mean the same; both read a
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from webhook import vocabulary
 from webhook.errors import MalformedCall
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Container:
     """One container. `path` is its JSON pointer, `field` its path in messages."""
 
@@ -20,7 +21,7 @@ class Container:
     field: str
     body: Mapping[str, object]
 
-    @property
+    @cached_property
     def resources(self) -> Mapping[str, object]:
         return mapping(self.body, "resources", self.field)
 
@@ -33,18 +34,19 @@ class Container:
         return mapping(self.resources, kind, f"{self.field}.resources")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pod:
-    """`metadata` and `spec` of a Pod, or of a pod template."""
+    """`metadata` and `spec` of a Pod, or of a pod template. Parts are read once, when first asked for: a review is
+    answered while somebody's pod waits."""
 
     metadata: Mapping[str, object]
     spec: Mapping[str, object]
 
-    @property
+    @cached_property
     def annotations(self) -> Mapping[str, str]:
         return texts(self.metadata, "annotations")
 
-    @property
+    @cached_property
     def labels(self) -> Mapping[str, str]:
         return texts(self.metadata, "labels")
 
@@ -62,17 +64,20 @@ class Pod:
     def resource_claims(self) -> Sequence[object]:
         return sequence(self.spec, "resourceClaims", "spec")
 
-    def containers(self) -> list[Container]:
+    @cached_property
+    def containers(self) -> tuple[Container, ...]:
         """The ordinary containers, in their order."""
-        return list(self._containers("containers"))
+        return tuple(self._containers("containers"))
 
-    def init_containers(self) -> list[Container]:
-        return list(self._containers("initContainers"))
+    @cached_property
+    def init_containers(self) -> tuple[Container, ...]:
+        """The init containers, native sidecars among them."""
+        return tuple(self._containers("initContainers"))
 
     def _containers(self, field: str) -> Iterator[Container]:
         for index, body in enumerate(sequence(self.spec, field, "spec")):
             where = f"spec.{field}[{index}]"
-            if not isinstance(body, Mapping):
+            if not isinstance(body, dict):
                 raise MalformedCall(f"{where}: want an object")
             name = body.get("name")
             yield Container(name if isinstance(name, str) else "", f"/spec/{field}/{index}", where, body)
@@ -86,7 +91,7 @@ def view(body: Mapping[str, object]) -> Pod:
 def alias_entry(pod: Pod) -> Mapping[str, object] | None:
     """The entry of spec.resourceClaims with our alias, whoever wrote it."""
     for entry in pod.resource_claims:
-        if isinstance(entry, Mapping) and entry.get("name") == vocabulary.ALIAS:
+        if isinstance(entry, dict) and entry.get("name") == vocabulary.ALIAS:
             return entry
     return None
 
@@ -96,7 +101,7 @@ def mapping(members: Mapping[str, object], key: str, where: str) -> Mapping[str,
     value = members.get(key)
     if value is None:
         return {}
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         raise MalformedCall(f"{where}.{key}: want an object")
     return value
 

@@ -36,13 +36,13 @@ class Review:
 
 def parse(document: object) -> Review:
     """The review in a decoded JSON document. Raises MalformedCall where it cannot be answered as one."""
-    if not isinstance(document, Mapping):
+    if not isinstance(document, dict):
         raise MalformedCall("the body is not a JSON object; want an AdmissionReview")
     version, kind = document.get("apiVersion"), document.get("kind")
     if version != API_VERSION or kind != KIND:
         raise MalformedCall(f"saw {shown(version)} {shown(kind)}; want {API_VERSION} {KIND}")
     request = document.get("request")
-    if not isinstance(request, Mapping):
+    if not isinstance(request, dict):
         raise MalformedCall("request: want an object")
     uid = _text(request, "uid")
     if not uid or len(uid) > _MAX_UID:
@@ -72,6 +72,6 @@ def _text(members: Mapping[str, object], key: str, where: str = "request") -> st
 
 def _object(members: Mapping[str, object], key: str) -> Mapping[str, object] | None:
     value = members.get(key)
-    if value is not None and not isinstance(value, Mapping):
+    if value is not None and not isinstance(value, dict):
         raise MalformedCall(f"request.{key}: want an object")
     return value

@@ -7,6 +7,8 @@
 5. the first that is no known injected sidecar: other webhooks put theirs at index 0
 """
 
+from collections.abc import Sequence
+
 from webhook import vocabulary
 from webhook.core import pods
 from webhook.core.demand import where
@@ -27,9 +29,9 @@ SIDECARS = frozenset(
 """Names that injectors give to the containers that they add."""
 
 
-def choose(pod: Pod) -> list[Container]:
+def choose(pod: Pod) -> Sequence[Container]:
     """At least one container, in the order of the rule. Raises Refusal where none can be told."""
-    containers, init_containers = pod.containers(), pod.init_containers()
+    containers, init_containers = pod.containers, pod.init_containers
     everyone = containers + init_containers
     listed = pod.annotations.get(vocabulary.CONTAINERS)
     if listed is not None:
@@ -55,7 +57,7 @@ def refers(container: Container) -> bool:
     return any(isinstance(each, dict) and each.get("name") == vocabulary.ALIAS for each in container.claims)
 
 
-def _named(names: list[str], everyone: list[Container], path: str, seen: str) -> list[Container]:
+def _named(names: list[str], everyone: Sequence[Container], path: str, seen: str) -> list[Container]:
     by_name = {container.name: container for container in everyone if container.name}
     unknown = [name for name in names if name not in by_name]
     if unknown or not names:
