@@ -6,7 +6,7 @@ whole, and one that exists is only added to. A pod that has it all gets no opera
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, cast
 
 from webhook import vocabulary
 from webhook.core import memory, pods, targets
@@ -89,3 +89,17 @@ def _add(path: str, value: object) -> Operation:
 
 def _pointer(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
+
+
+def applied(document: dict[str, object], operations: Sequence[Operation]) -> dict[str, object]:
+    """The document after `operations` of this module, changed in place. Their parents exist, by construction."""
+    for operation in operations:
+        *parents, last = (part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:])
+        target: object = document
+        for part in parents:
+            target = target[int(part)] if isinstance(target, list) else cast(dict[str, object], target)[part]
+        if isinstance(target, list):
+            target.append(operation["value"])
+        else:
+            cast(dict[str, object], target)[last] = operation["value"]
+    return document
