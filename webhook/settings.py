@@ -79,6 +79,18 @@ class Settings(_Group):
     """The operator's own device profiles by name; a built-in name may be redefined. Default none."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe level that is logged. Default `info`."""
+    workers: int = Field(default=1, ge=1, le=64)
+    """Worker processes of the webhook. One serves what an API server can ask; replicas add more. Default 1."""
+    max_connections: int = Field(default=1024, ge=16, le=65536)
+    """Open connections of one worker, silent ones included; more wait to be accepted. Default 1024."""
+    max_review_mebibytes: int = Field(default=8, ge=1, le=64)
+    """Largest review in MiB; a larger one gets HTTP 413. An API server's largest is about 7. Default 8."""
+    keep_alive_seconds: int = Field(default=120, ge=1, le=3600)
+    """Seconds that an idle connection is kept. Longer than the API server keeps its own idle ones (90), so that the
+    side that may have a request on the way is the one that closes. Default 120."""
+    drain_seconds: float = Field(default=10, ge=0, le=600, strict=False)
+    """Seconds from SIGTERM, when readiness turns false, until the webhook stops answering. Longer than endpoints take
+    to reach the API server. Default 10."""
 
     def policy(self) -> Policy:
         """What the core needs of it."""

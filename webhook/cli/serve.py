@@ -1,0 +1,52 @@
+"""Run the admission webhook: HTTPS on one port, until SIGTERM.
+
+Answers POST /mutate and /validate (AdmissionReview admission.k8s.io/v1), and
+GET /healthz, /readyz and /metrics. Needs no cluster and no credentials. New
+certificate files are used on the next connection, without a restart.
+
+example:
+  modelfit serve --host 0.0.0.0 --port 8443 --cert tls.crt --key tls.key
+"""
+
+import argparse
+from pathlib import Path
+
+from webhook.cli import inputs
+from webhook.errors import shown
+from webhook.observe import logs
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", default="0.0.0.0", help="address to listen on (default: 0.0.0.0; :: is both)")  # noqa: S104
+    parser.add_argument("--port", type=_port, default=8443, help="port to listen on (default: 8443)")
+    parser.add_argument("--cert", metavar="FILE", type=Path, required=True, help="certificate chain, PEM")
+    parser.add_argument("--key", metavar="FILE", type=Path, required=True, help="its private key, PEM")
+    parser.add_argument("--config", metavar="FILE", help="settings")
+    parser.add_argument("--workers", metavar="N", type=_workers, help="worker processes (default: the settings', 1)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serves, and exits 0 after SIGTERM. Raises InvalidSettings or CannotServe where it cannot start."""
+    settings = inputs.settings(arguments.config)
+    logs.configure(settings.log_level)
+    # Imported late: other commands need no gunicorn.
+    from webhook.server.process import Server, listen
+
+    listener = listen(arguments.host, arguments.port)
+    workers = arguments.workers or settings.workers
+    Server(settings, workers, listener, (arguments.cert, arguments.key)).run()
+    return 0
+
+
+def _port(text: str) -> int:
+    return _number(text, 65535)
+
+
+def _workers(text: str) -> int:
+    return _number(text, 64)
+
+
+def _number(text: str, largest: int) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= largest):
+        raise argparse.ArgumentTypeError(f"{shown(text)}; want a number from 1 to {largest}")
+    return int(text)

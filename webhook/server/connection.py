@@ -1,0 +1,200 @@
+"""One peer: its handshake, its requests one after the other, and a farewell that loses no answer.
+
+Every wait has a limit, and every failure is one of a few causes that are counted, not logged one by one: what reaches a
+port from outside must not be able to fill a disk.
+"""
+
+import contextlib
+import logging
+import socket
+import time
+from typing import Any
+
+import gevent
+from gevent.socket import socket as Socket  # noqa: N812
+from gevent.ssl import SSLContext, SSLSocket
+from gunicorn.config import Config
+from gunicorn.http.errors import NoMoreData, ParseException
+from gunicorn.http.message import Request
+from gunicorn.http.parser import RequestParser
+from gunicorn.http.unreader import SocketUnreader
+from gunicorn.http.wsgi import Response
+from gunicorn.http.wsgi import create as wsgi_call
+
+from webhook.observe import metrics
+from webhook.server import limits
+
+_log = logging.getLogger("modelfit.connection")
+
+_NOT_HTTP = b'{"error":"not a request in HTTP/1.1"}'
+_BAD_REQUEST = (
+    b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+    % (len(_NOT_HTTP), _NOT_HTTP)
+)
+_NOT_TLS = b"HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\n\r\nthis port speaks HTTPS only\n"
+
+
+class Connection:
+    """A peer, from accept to close. Lives in one greenlet."""
+
+    def __init__(self, client: Socket, address: tuple[str, int], cfg: Config) -> None:
+        self.address = address
+        self.opened = time.monotonic()
+        self.greenlet: Any = gevent.getcurrent()
+        self._socket: Socket | SSLSocket = client
+        self._cfg = cfg
+        self._parser: Any = None
+        self._unreader: TimedUnreader | None = None
+
+    @property
+    def is_secured(self) -> bool:
+        """The handshake is done."""
+        return self._unreader is not None
+
+    @property
+    def is_idle(self) -> bool:
+        """The handshake is done, and no byte of a request is here that has not been answered."""
+        return self._unreader is not None and self._unreader.waiting
+
+    @property
+    def is_old(self) -> bool:
+        """It has lasted long enough."""
+        return time.monotonic() - self.opened > limits.CONNECTION_SECONDS
+
+    def fileno(self) -> int:
+        """For poll."""
+        return int(self._socket.fileno())
+
+    def secure(self, context: SSLContext) -> bool:
+        """The handshake; False where the peer did not get through it in time."""
+        plain = self._socket
+        try:
+            with gevent.Timeout(limits.HANDSHAKE_SECONDS, TimeoutError):
+                self._socket = tls = context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+                tls.do_handshake()
+        except TimeoutError:
+            return _broken("handshake_timeout")
+        except (OSError, ValueError) as error:
+            if getattr(error, "reason", None) == "HTTP_REQUEST":
+                with contextlib.suppress(OSError):
+                    Socket.send(self._socket, _NOT_TLS)
+            return _broken("handshake")
+        self._parser = RequestParser(self._cfg, tls, self.address)
+        self._unreader = self._parser.unreader = TimedUnreader(tls)
+        return True
+
+    def next_request(self, idle: float) -> Request | None:
+        """The next request, its body still unread; None where the connection is over. `idle`: seconds to wait for it
+        to begin."""
+        assert self._unreader is not None
+        try:
+            self._unreader.expect(idle)
+            return next(self._parser)
+        except (StopIteration, NoMoreData, Idle):
+            return None
+        except TimeoutError:
+            _broken("request_timeout")
+        except ParseException:
+            _broken("request")
+            with contextlib.suppress(OSError):
+                self._socket.sendall(_BAD_REQUEST)
+                self._linger()
+        except OSError:
+            _broken("reset")
+        return None
+
+    def answer(self, request: Request, application: Any, server: tuple[str, int]) -> bool:
+        """Runs the WSGI application for a request; False where the connection is over."""
+        try:
+            response, environ = wsgi_call(request, self._socket, self.address, server, self._cfg)
+            whole: list[bytes] = []
+            response.sock = _Collector(whole)
+            for part in application(environ, response.start_response):
+                response.write(part)
+            response.close()
+            self._socket.settimeout(limits.ANSWER_SECONDS)
+            # In one piece: header and body each as a TLS record and a packet of its own would cost as much as Flask.
+            self._socket.sendall(b"".join(whole))
+            return self._is_reusable(request, response)
+        except TimeoutError:
+            return _broken("request_timeout")
+        except OSError:
+            return _broken("reset")
+
+    def close(self) -> None:
+        """Ends it in order, whatever state it is in."""
+        self._say_goodbye()
+        with contextlib.suppress(OSError):
+            self._socket.close()
+
+    def _is_reusable(self, request: Request, response: Response) -> bool:
+        deadline = time.monotonic() + limits.REQUEST_SECONDS
+        if self._parser.finish_body(deadline, limits.UNREAD_BYTES):
+            return not response.should_close()
+        self._linger()
+        return False
+
+    def _say_goodbye(self) -> None:
+        """TLS's close_notify, without waiting for the peer's."""
+        if self.is_secured and isinstance(self._socket, SSLSocket):
+            self._socket.settimeout(0.0)
+            with contextlib.suppress(OSError, ValueError):
+                self._socket.unwrap()
+
+    def _linger(self) -> None:
+        """Says goodbye and lets the peer, who is still sending, read the answer."""
+        with contextlib.suppress(OSError, ValueError, gevent.Timeout), gevent.Timeout(limits.LINGER_SECONDS):
+            self._say_goodbye()
+            self._socket.settimeout(limits.LINGER_SECONDS)
+            self._socket.shutdown(socket.SHUT_WR)
+            while Socket.recv(self._socket, 64 << 10):
+                pass
+
+
+class Idle(Exception):
+    """The peer has sent nothing of another request."""
+
+
+class TimedUnreader(SocketUnreader):  # type: ignore[misc]
+    """Reads a request within its time: `idle` seconds until its first byte, REQUEST_SECONDS from there to its last."""
+
+    def __init__(self, tls: SSLSocket) -> None:
+        super().__init__(tls, max_chunk=16 << 10)
+        self._idle = 0.0
+        self._deadline = 0.0
+        self.waiting = True
+        """Nothing of the next request has come yet."""
+
+    def expect(self, idle: float) -> None:
+        """The next request is due."""
+        self._idle = idle
+        self._deadline = time.monotonic() + limits.REQUEST_SECONDS
+        self.waiting = not self.buf.getbuffer().nbytes
+
+    def chunk(self, size_hint: int | None = None) -> bytes:
+        """What has come. Raises Idle where no request has begun in time, TimeoutError where one was not complete."""
+        if not self.waiting:
+            # Zero would mean: do not wait at all.
+            self.sock.settimeout(max(self._deadline - time.monotonic(), 0.001))
+            return super().chunk(size_hint)  # type: ignore[no-any-return]
+        self.sock.settimeout(self._idle)
+        try:
+            data: bytes = super().chunk(size_hint)
+        except TimeoutError:
+            raise Idle from None
+        self.waiting = False
+        self._deadline = time.monotonic() + limits.REQUEST_SECONDS
+        return data
+
+
+class _Collector:
+    """Stands where a response expects the socket."""
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self.sendall = parts.append
+
+
+def _broken(cause: metrics.Cause) -> bool:
+    metrics.broken_connection(cause)
+    _log.debug("broken connection", extra={"fields": {"cause": cause}})
+    return False

@@ -1,0 +1,149 @@
+"""gunicorn, set up in code: no configuration file, and nothing written but what workers share in memory."""
+
+import gc
+import logging
+import os
+import resource
+import shutil
+import socket
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gunicorn.app.base import BaseApplication
+from gunicorn.glogging import Logger
+
+from webhook.errors import ModelfitError, shown
+from webhook.server.limits import ANSWER_SECONDS, REQUEST_SECONDS
+from webhook.settings import Settings
+
+_log = logging.getLogger("modelfit.server")
+
+_MEMORY = Path("/dev/shm")  # noqa: S108
+"""Where heartbeats and shared metrics cost no disk; a container with a read-only root has it too."""
+
+_SPARE_DESCRIPTORS = 128
+"""Files that are no connections."""
+
+
+class CannotServe(ModelfitError):
+    """The address or the certificate cannot be used."""
+
+
+@dataclass
+class Readiness:
+    """What /readyz says; each worker has its own."""
+
+    draining: bool = False
+
+
+class Log(Logger):  # type: ignore[misc]
+    """gunicorn's own messages, through this process's logging. What it tells of every start and stop is for debugging:
+    the two lines that matter are said here."""
+
+    def setup(self, cfg: Any) -> None:
+        self.cfg = cfg
+        self.error_log = logging.getLogger("modelfit.gunicorn")
+        self._access_log_enabled = False
+
+    def info(self, msg: str, *args: object, **kwargs: Any) -> None:
+        self.error_log.debug(msg, *args, **kwargs)
+
+
+class Server(BaseApplication):  # type: ignore[misc]
+    """The webhook server. `run` does not return: it exits the process, in the parent and in each worker."""
+
+    def __init__(
+        self, settings: Settings, workers: int, listener: socket.socket, certificate: tuple[Path, Path]
+    ) -> None:
+        """Loads the certificate. Raises CannotServe."""
+        self.readiness = Readiness()
+        self.drain_seconds = settings.drain_seconds
+        self._settings = settings
+        self._workers = workers
+        self._address = listener.getsockname()[:2]
+        # gunicorn takes it over by number.
+        self._descriptor = listener.detach()
+        self._folder = _share_metrics() if workers > 1 else None
+        from webhook.server import tls
+
+        try:
+            self.certificate = tls.ServingCertificate(*certificate)
+        except tls.UnusablePair as error:
+            raise CannotServe(f"--cert {shown(certificate[0])} --key {shown(certificate[1])}: {error}") from None
+        super().__init__()
+
+    def load_config(self) -> None:
+        """gunicorn's settings. Of its environment variables and files none is read."""
+        connections = _allow_descriptors(self._settings.max_connections)
+        options = {
+            "bind": f"fd://{self._descriptor}",
+            "workers": self._workers,
+            "worker_class": "webhook.server.worker.Worker",
+            "worker_connections": connections,
+            "keepalive": self._settings.keep_alive_seconds,
+            "graceful_timeout": int(self.drain_seconds + REQUEST_SECONDS + ANSWER_SECONDS) + 5,
+            "logger_class": Log,
+            "control_socket_disable": True,
+            "preload_app": True,
+            "proc_name": "modelfit",
+            "when_ready": self._when_ready,
+            "on_exit": lambda _: self._on_exit(),
+        }
+        if os.access(_MEMORY, os.W_OK):
+            options["worker_tmp_dir"] = str(_MEMORY)
+        for name, value in options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Any:
+        """The WSGI application."""
+        from webhook.server.app import create_app
+
+        settings = self._settings
+        return create_app(settings.policy(), settings.max_review_mebibytes << 20, lambda: not self.readiness.draining)
+
+    def _when_ready(self, _: object) -> None:
+        # What is there now stays; counting it again in every worker would unshare its pages.
+        gc.collect()
+        gc.freeze()
+        host, port = self._address
+        _log.info("serving", extra={"fields": {"host": host, "port": port, "workers": self._workers}})
+
+    def _on_exit(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        _log.info("stopped")
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; `::` takes IPv4 too. Raises CannotServe."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind(address)
+        listener.listen(1024)
+    except OSError as error:
+        raise CannotServe(f"--host {shown(host)} --port {port}: {error.strerror or error}") from None
+    return listener
+
+
+def _share_metrics() -> str:
+    """A folder in which several workers add up their metrics. Must be named before the metrics are imported."""
+    folder = tempfile.mkdtemp(prefix="modelfit-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    return folder
+
+
+def _allow_descriptors(connections: int) -> int:
+    """Raises this process's limit on open files as far as `connections` need it; how many there can be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + _SPARE_DESCRIPTORS
+    if soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(1, min(connections, soft - _SPARE_DESCRIPTORS))

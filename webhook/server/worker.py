@@ -1,0 +1,138 @@
+"""A gunicorn worker whose connections cost a greenlet each, so that peers that say nothing hold up nobody.
+
+What gunicorn's own gevent worker lacks, and this one has: limits on the handshake, the request and the farewell; the
+certificate of the moment for each connection; and a stop that loses nothing: not ready first, still answering while the
+API servers learn of it, each answer ending its connection, and at last the end of the connections that stayed idle.
+
+Nothing is monkey-patched: what waits, waits on gevent's own sockets, and nothing else in the process waits at all. So
+the application can be loaded before the fork, once for all workers.
+"""
+
+import logging
+import select
+import time
+from functools import partial
+from types import FrameType, TracebackType
+from typing import Any
+
+import gevent
+from gevent.hub import get_hub
+from gevent.pool import Pool
+from gevent.server import StreamServer
+from gevent.socket import SOCK_STREAM
+from gevent.socket import socket as Socket  # noqa: N812
+from gunicorn.workers.ggevent import GeventWorker
+
+from webhook.observe import metrics
+from webhook.server import limits
+from webhook.server.connection import Connection
+
+_log = logging.getLogger("modelfit.server")
+
+_TICK = 0.1
+"""Seconds between two looks at signals, files and the parent."""
+
+
+class Worker(GeventWorker):  # type: ignore[misc]
+    """One worker process."""
+
+    alive: bool
+    sockets: list[Any]
+
+    def patch(self) -> None:
+        """Turns the listening sockets into gevent's, and leaves the rest of the process as it is."""
+        self.sockets = [Socket(each.FAMILY, SOCK_STREAM, fileno=each.sock.detach()) for each in self.sockets]
+
+    def run(self) -> None:
+        """Serves until it is told to stop and has drained."""
+        self._drained_at = 0.0
+        hub: Any = get_hub()
+        hub.print_exception = _hub_error
+        self._open: set[Connection] = set()
+        self._limit: int = self.cfg.worker_connections
+        self._pool = Pool(self._limit)
+        servers = [self._listen(each) for each in self.sockets]
+        while self.alive or time.monotonic() < self._drained_at:
+            self.notify()
+            self.app.certificate.context()
+            gevent.sleep(_TICK)
+        self._finish(servers)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """SIGTERM: not ready from now on, stopped after the drain time."""
+        self._stop_in(self.app.drain_seconds)
+
+    def handle_quit(self, sig: int, frame: FrameType | None) -> None:
+        """SIGINT, SIGQUIT: the same, at once."""
+        self._stop_in(0.0)
+
+    def _stop_in(self, seconds: float) -> None:
+        ends_at = time.monotonic() + seconds
+        self._drained_at = ends_at if self.alive else min(ends_at, self._drained_at)
+        self.alive = False
+        self.app.readiness.draining = True
+
+    def _listen(self, listener: Socket) -> StreamServer:
+        server = StreamServer(listener, handle=partial(self._connected, listener.getsockname()), spawn=self._pool)
+        if self.cfg.workers > 1:
+            # Leaves the others something to accept.
+            server.max_accept = 1
+        server.start()
+        return server
+
+    def _connected(self, server: tuple[str, int], client: Socket, address: tuple[str, int]) -> None:
+        """A connection's whole life."""
+        connection = Connection(client, address, self.cfg)
+        self._open.add(connection)
+        try:
+            if connection.secure(self.app.certificate.context()):
+                self._converse(connection, server)
+        except Exception:
+            _log.exception("a connection failed")
+        finally:
+            self._open.discard(connection)
+            connection.close()
+
+    def _converse(self, connection: Connection, server: tuple[str, int]) -> None:
+        while True:
+            request = connection.next_request(self._idle_seconds())
+            if request is None:
+                return
+            if not self.alive or connection.is_old:
+                request.force_close()
+            if not connection.answer(request, self.wsgi, server):
+                return
+
+    def _idle_seconds(self) -> float:
+        is_crowded = self._pool.free_count() * 4 < self._limit
+        return limits.CROWDED_SECONDS if is_crowded else float(self.cfg.keepalive)
+
+    def _finish(self, servers: list[StreamServer]) -> None:
+        """Ends what is left: the idle at once, the others after their answer."""
+        for server in servers:
+            server.close()
+        closed_at = time.monotonic()
+        while self._open and time.monotonic() < closed_at + limits.REQUEST_SECONDS:
+            self.notify()
+            has_waited = time.monotonic() > closed_at + 1
+            for connection in _quiet([each for each in self._open if each.is_idle or not each.is_secured]):
+                if connection.is_secured or has_waited:
+                    connection.greenlet.kill(block=False)
+            gevent.sleep(0.02)
+
+
+def _quiet(connections: list[Connection]) -> list[Connection]:
+    """Those from which nothing has arrived."""
+    poll = select.poll()
+    by_descriptor = {each.fileno(): each for each in connections}
+    for descriptor in by_descriptor:
+        if descriptor >= 0:
+            poll.register(descriptor, select.POLLIN)
+    heard = {descriptor for descriptor, _ in poll.poll(0)}
+    return [each for descriptor, each in by_descriptor.items() if descriptor not in heard]
+
+
+def _hub_error(context: object, kind: type[BaseException], error: BaseException, stack: TracebackType | None) -> None:
+    """What went wrong outside a connection: out of file descriptors, above all. gevent waits and tries again."""
+    metrics.broken_connection("accept")
+    _log.error("could not accept a connection", extra={"fields": {"cause": kind.__name__}})
