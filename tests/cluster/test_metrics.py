@@ -1,0 +1,27 @@
+"""Reading /metrics pages; no control plane needed."""
+
+from __future__ import annotations
+
+from .metrics import total
+
+PAGE = """\
+# HELP calls_total Calls.
+# TYPE calls_total counter
+calls_total{name="a",code="200"} 2
+calls_total{name="a",code="500"} 3
+calls_total{name="b",code="200"} 10
+calls_total_created{name="a"} 7
+plain 1.5
+"""
+
+
+def test_samples_with_the_labels_are_summed() -> None:
+    assert total(PAGE, "calls_total", name="a") == 5
+    assert total(PAGE, "calls_total", name="a", code="500") == 3
+    assert total(PAGE, "calls_total") == 15
+    assert total(PAGE, "plain") == 1.5
+
+
+def test_no_such_sample_is_zero() -> None:
+    assert total(PAGE, "calls_total", name="c") == 0
+    assert total(PAGE, "calls") == 0

@@ -1,0 +1,142 @@
+"""Webhook registration: in effect when it says so, for annotated objects only, and gone afterwards."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from .api import ApiError, JsonObject
+from .controlplane import ControlPlane
+from .foreign import ForeignWebhook, allow, refuse
+from .namespaces import Namespace
+from .pods import cron_job, deployment, pod
+from .ports import free_port
+from .waiting import NotInTimeError
+from .webhooks import ANNOTATION, HARMLESS, MUTATING, VALIDATING_TEMPLATES, calls, registered, registered_for_pods
+
+pytestmark = pytest.mark.cluster
+
+ANNOTATED = {ANNOTATION: HARMLESS}
+
+
+@pytest.fixture
+def asked() -> list[JsonObject]:
+    """The requests that `recorder` was sent."""
+    return []
+
+
+@pytest.fixture
+def recorder(asked: list[JsonObject]) -> Iterator[ForeignWebhook]:
+    """A webhook that lets everything pass with a warning, and records it."""
+    lock = threading.Lock()
+
+    def decide(request: JsonObject) -> JsonObject:
+        with lock:
+            asked.append(request)
+        return allow(warnings=['as "asked"'])
+
+    with ForeignWebhook(decide) as webhook:
+        yield webhook
+
+
+def test_annotated_pods_are_sent_and_others_are_not(
+    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook, asked: list[JsonObject]
+) -> None:
+    with registered(controlplane, recorder.url, recorder.ca):
+        before = calls(controlplane, MUTATING)
+        asked.clear()
+        namespace.create(pod("plain"))
+        namespace.create(pod("other", annotations={"some": "annotation"}))
+        assert asked == []
+        assert calls(controlplane, MUTATING) == before
+        namespace.create(pod("annotated", annotations=ANNOTATED))
+        assert [(sent["name"], sent["namespace"], sent["operation"]) for sent in asked] == [
+            ("annotated", namespace.name, "CREATE")
+        ] * 2
+        asked.clear()
+        namespace.delete_pod("annotated")
+        assert asked == []
+
+
+def test_annotated_templates_are_sent_for_validation(
+    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook, asked: list[JsonObject]
+) -> None:
+    with registered(controlplane, recorder.url, recorder.ca):
+        asked.clear()
+        for manifest in (deployment("web", 0), cron_job("plain")):
+            namespace.create(manifest)
+        assert asked == []
+        before = calls(controlplane, VALIDATING_TEMPLATES)
+        for manifest in (deployment("fit", 0, ANNOTATED), cron_job("fit", ANNOTATED)):
+            namespace.create(manifest)
+        # The ReplicaSet, and the annotation that the Deployment gets with it, may be asked about meanwhile.
+        created = [sent["kind"]["kind"] for sent in asked if sent["name"] == "fit" and sent["operation"] == "CREATE"]
+        assert created == ["Deployment", "CronJob"]
+        assert calls(controlplane, VALIDATING_TEMPLATES) >= before + 2
+
+
+def test_it_is_out_of_effect_after_the_with(
+    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook, asked: list[JsonObject]
+) -> None:
+    with registered(controlplane, recorder.url, recorder.ca):
+        pass
+    asked.clear()
+    namespace.create(pod("annotated", annotations=ANNOTATED))
+    assert asked == []
+
+
+@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+def test_a_webhook_that_is_down_is_in_effect_as_well(
+    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook, policy: str
+) -> None:
+    nobody = f"https://127.0.0.1:{free_port()}"
+    with registered(controlplane, nobody, recorder.ca, failure_policy="Fail" if policy == "Fail" else "Ignore"):
+        namespace.create(pod("plain"))
+        if policy == "Ignore":
+            namespace.create(pod("annotated", annotations=ANNOTATED))
+        else:
+            with pytest.raises(ApiError, match=f"failed calling webhook \"{MUTATING}\".*connection refused"):
+                namespace.create(pod("annotated", annotations=ANNOTATED))
+
+
+def test_kubectl_and_the_client_show_warnings(
+    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook
+) -> None:
+    with registered(controlplane, recorder.url, recorder.ca, validate=False):
+        manifest = pod("annotated", annotations=ANNOTATED)
+        dry = ("apply", "--dry-run=server", "-n", namespace.name, "-f", "-")
+        assert controlplane.kubectl(*dry, input=manifest).ok().warnings == ('as "asked"',)
+        answer = namespace.api.send("POST", namespace.path("Pod"), manifest, query={"dryRun": "All"})
+        assert (answer.status, answer.warnings) == (201, ('as "asked"',))
+        assert namespace.pods() == []
+
+
+def test_another_partys_webhook_refuses_or_changes_pods(controlplane: ControlPlane, namespace: Namespace) -> None:
+    def decide(request: JsonObject) -> JsonObject:
+        if request["object"]["metadata"].get("name") == "bad":
+            return refuse("not on a Monday")
+        return allow(patch=[{"op": "add", "path": "/metadata/labels", "value": {"seen": "yes"}}])
+
+    with ForeignWebhook(decide) as other, registered_for_pods(controlplane, other.url, other.ca, mutating=True):
+        with pytest.raises(ApiError, match="not on a Monday"):
+            namespace.create(pod("bad"))
+        assert namespace.create(pod("good"))["metadata"]["labels"] == {"seen": "yes"}
+
+
+def test_a_certificate_of_another_authority_is_not_trusted(
+    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook
+) -> None:
+    with (
+        ForeignWebhook(lambda _: allow()) as other,
+        registered(controlplane, recorder.url, other.ca),
+        pytest.raises(ApiError, match="certificate signed by unknown authority"),
+    ):
+        namespace.create(pod("annotated", annotations=ANNOTATED))
+
+
+def test_waiting_says_what_was_seen_last(namespace: Namespace) -> None:
+    namespace.create(pod("a", nodeSelector={"no": "such-node"}))
+    with pytest.raises(NotInTimeError, match=r"not within 1 s: pod .*/a is bound to a node; last seen: .*PodScheduled"):
+        namespace.wait_bound("a", timeout=1)

@@ -1,0 +1,167 @@
+"""Registering admission webhooks by URL, in effect when the call returns and out of effect when it is taken back."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal
+
+from .api import JsonObject
+from .controlplane import ControlPlane
+from .paths import path
+from .pods import pod
+from .waiting import wait_for
+
+ANNOTATION = "llmfit.ai/model-fit"
+HARMLESS = '{"model": "probe", "min_ram_gb": 1, "min_vram_gb": 0}'
+"""A fit that needs no GPU: what probes whether the webhooks are called is let through by them."""
+
+MUTATING = "mutate.modelfit.llmfit.ai"
+VALIDATING = "validate.modelfit.llmfit.ai"
+VALIDATING_TEMPLATES = "validate-templates.modelfit.llmfit.ai"
+
+FailurePolicy = Literal["Fail", "Ignore"]
+
+_PODS = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "scope": "Namespaced"}
+_WORKLOADS = {
+    "apiGroups": ["apps", "batch"],
+    "apiVersions": ["v1"],
+    "resources": ["deployments", "statefulsets", "daemonsets", "replicasets", "jobs", "cronjobs"],
+    "scope": "Namespaced",
+}
+_OF_POD = "object.metadata"
+_OF_TEMPLATE = "(object.kind == 'CronJob' ? object.spec.jobTemplate.spec : object.spec).template.metadata"
+
+
+@contextmanager
+def registered(
+    plane: ControlPlane,
+    url: str,
+    ca: bytes,
+    *,
+    failure_policy: FailurePolicy = "Fail",
+    mutate: bool = True,
+    validate: bool = True,
+) -> Iterator[None]:
+    """Has the API server call `<url>/mutate` and `<url>/validate` for annotated objects, and for no others.
+
+    `ca` is the PEM that the webhook's certificate is checked against. In effect inside the `with`, and no longer after
+    it. Pods: CREATE for both, UPDATE for the validating one; workloads' pod templates: the validating one.
+    """
+    client = {"caBundle": base64.b64encode(ca).decode()}
+    hooks: list[tuple[str, list[JsonObject]]] = []
+    if mutate:
+        to = {**client, "url": f"{url}/mutate"}
+        hook = _webhook(MUTATING, to, _PODS, ["CREATE"], _OF_POD, failure_policy)
+        hooks.append(("MutatingWebhookConfiguration", [{**hook, "reinvocationPolicy": "IfNeeded"}]))
+    if validate:
+        to = {**client, "url": f"{url}/validate"}
+        both = ["CREATE", "UPDATE"]
+        pods = _webhook(VALIDATING, to, _PODS, both, _OF_POD, failure_policy)
+        workloads = _webhook(VALIDATING_TEMPLATES, to, _WORKLOADS, both, _OF_TEMPLATE, failure_policy)
+        hooks.append(("ValidatingWebhookConfiguration", [pods, workloads]))
+    name = f"modelfit-{secrets.token_hex(3)}"
+    for kind, webhooks in hooks:
+        _create(plane, kind, name, webhooks)
+    try:
+        _wait_in_effect(plane, mutate=mutate, validate=validate)
+        yield
+    finally:
+        for kind, _ in hooks:
+            plane.api().delete(path(kind, None, name))
+        _wait_out_of_effect(plane)
+
+
+@contextmanager
+def registered_for_pods(
+    plane: ControlPlane, url: str, ca: bytes, *, mutating: bool = False, name: str = "pods.other.test"
+) -> Iterator[None]:
+    """Some other party's webhook at `url`, called for every pod that is created (Fail). In effect inside the `with`."""
+    hook = _webhook(name, {"url": url, "caBundle": base64.b64encode(ca).decode()}, _PODS, ["CREATE"], None, "Fail")
+    kind = "MutatingWebhookConfiguration" if mutating else "ValidatingWebhookConfiguration"
+    configuration = f"other-{secrets.token_hex(3)}"
+    _create(plane, kind, configuration, [hook])
+    try:
+        _wait_called(plane, name)
+        yield
+    finally:
+        plane.api().delete(path(kind, None, configuration))
+        _wait_out_of_effect(plane, name)
+
+
+def calls(plane: ControlPlane, webhook: str) -> float:
+    """How often the API server has called, or tried to call, the webhook of that name so far."""
+    answered = plane.metric("apiserver_admission_webhook_request_total", name=webhook)
+    ignored = plane.metric("apiserver_admission_webhook_fail_open_count", name=webhook)
+    return answered + ignored
+
+
+def _webhook(
+    name: str,
+    client: JsonObject,
+    objects: JsonObject,
+    operations: Sequence[str],
+    metadata: str | None,
+    failure_policy: FailurePolicy,
+) -> JsonObject:
+    """One entry; with `metadata`, the CEL path of what carries the annotation, only where it does."""
+    hook: JsonObject = {
+        "name": name,
+        "clientConfig": client,
+        "rules": [{**objects, "operations": list(operations)}],
+        "failurePolicy": failure_policy,
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 5,
+    }
+    if metadata is not None:
+        annotations = f"{metadata}.annotations"
+        parent = [f"has({metadata})"] if metadata == _OF_TEMPLATE else []
+        expression = " && ".join([*parent, f"has({annotations})", f"'{ANNOTATION}' in {annotations}"])
+        hook["matchConditions"] = [{"name": "annotated", "expression": expression}]
+    return hook
+
+
+def _create(plane: ControlPlane, kind: str, name: str, webhooks: list[JsonObject]) -> None:
+    api_version = "admissionregistration.k8s.io/v1"
+    plane.api().create(
+        {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "webhooks": webhooks}
+    )
+
+
+def _probe(plane: ControlPlane) -> int:
+    """Creates an annotated pod as a dry run; the HTTP status."""
+    probe = pod(generate_name="probe-", annotations={ANNOTATION: HARMLESS})
+    return plane.api().send("POST", path("Pod", "default"), probe, query={"dryRun": "All"}).status
+
+
+def _called(plane: ControlPlane, webhook: str) -> Callable[[], bool]:
+    """A look that probes, and says whether that led to a call."""
+
+    def look() -> bool:
+        before = calls(plane, webhook)
+        _probe(plane)
+        return calls(plane, webhook) > before
+
+    return look
+
+
+def _wait_called(plane: ControlPlane, webhook: str) -> None:
+    wait_for(f"the API server calls webhook {webhook}", _called(plane, webhook))
+
+
+def _wait_in_effect(plane: ControlPlane, *, mutate: bool, validate: bool) -> None:
+    if mutate:
+        _wait_called(plane, MUTATING)
+    # Where the first one refuses (its server is down) the second is never asked; it came into effect with it.
+    if validate and (not mutate or _probe(plane) < 400):
+        _wait_called(plane, VALIDATING)
+
+
+def _wait_out_of_effect(plane: ControlPlane, *webhooks: str) -> None:
+    for webhook in webhooks or (MUTATING, VALIDATING):
+        wait_for(
+            f"the API server no longer calls webhook {webhook}", _called(plane, webhook), lambda called: not called
+        )
