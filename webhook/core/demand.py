@@ -84,6 +84,8 @@ def _counts(text: str, need: Need | None) -> tuple[int, ...]:
 
 def _automatic(need: Need) -> tuple[int, ...]:
     """The fit's own counts. A model is never split by guess."""
+    if need.cpu_only:
+        return (1,)
     counts = tuple(count for count in need.tensor_parallel if count <= MOST_DEVICES)[:MOST_ALTERNATIVES]
     if not counts:
         raise _unsupported('"auto" with a fit that has no supports_tp', "a fit with supports_tp, or a number")

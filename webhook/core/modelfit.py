@@ -22,6 +22,7 @@ from webhook.reasons import Reason
 MEMORY_KEYS = ("estimated_memory_gb", "min_ram_gb", "ram_gb")
 GPU_MEMORY_KEYS = ("estimated_vram_gb", "min_vram_gb", "vram_gb")
 
+_OTHER_KEYS = ("memory_required_gb", "total_memory_gb", "moe_offloaded_gb", "disk_size_gb", "memoryGi")
 _NAME_KEYS = ("model", "name", "model_name")
 _WAYS_OUT = "set estimated_vram_gb (0 for a model that needs no GPU), or use the output of `llmfit --json plan MODEL`"
 
@@ -72,6 +73,7 @@ def _need(fit: Figures) -> tuple[Need | None, Reason]:
     """The need, or None with the reason; faults are left on `fit`."""
     warnings: list[str] = []
     model, plan = fit.inner("model"), fit.inner("minimum")
+    _check_figures(fit, plan)
     mode = runmodes.read(fit, warnings)
     explicit = _explicit(fit, model, GPU_MEMORY_KEYS)
     gpu = explicit or _gpu_memory(fit, model, mode, plan, warnings)
@@ -87,6 +89,9 @@ def _need(fit: Figures) -> tuple[Need | None, Reason]:
         warnings.append(
             f"{_last(gpu)} {gpu.value} was used although the fit's memory_required_gb is {mode.memory_required}"
         )
+    if mode and not explicit and gpu.value == 0 and mode.name != "cpu_only":
+        # Read as "no GPU", it would let a pod that runs on one go without.
+        fit.faults.append(Fault(gpu.where, f"0 with run_mode {mode.name}", "what the model needs", "check the unit"))
     _doubts(fit, gpu.value, warnings)
     need = Need(
         gpu_memory=gpu.value,
@@ -98,6 +103,13 @@ def _need(fit: Figures) -> tuple[Need | None, Reason]:
         warnings=tuple(warnings),
     )
     return need, Reason.INVALID_MODEL_FIT
+
+
+def _check_figures(fit: Figures, plan: Figures | None) -> None:
+    """Reads every figure that has a meaning, so that the faults of those that are not chosen show as well."""
+    fit.first(*_OTHER_KEYS)
+    if plan:
+        plan.first("vram_gb", "ram_gb")
 
 
 def _explicit(fit: Figures, model: Figures | None, keys: tuple[str, ...]) -> Figure | None:
@@ -119,7 +131,7 @@ def _gpu_memory(
     for place in (fit, model):
         # llmfit's own rule, `min_vram_gb.unwrap_or(min_ram_gb)`: a null is a statement, an absent key is none.
         if place and "min_vram_gb" in place.members and place.members["min_vram_gb"] is None:
-            stand_in = place.gigabytes("min_ram_gb")
+            stand_in = _explicit(fit, model, ("min_ram_gb",))
             if stand_in:
                 warnings.append(f"min_vram_gb is null, so min_ram_gb {stand_in.value} stands in for it, as in llmfit")
             return stand_in
@@ -155,7 +167,8 @@ def _name(fit: Figures, model: Figures | None) -> str | None:
         if place:
             for key in _NAME_KEYS:
                 if name := place.text(key):
-                    return name
+                    # "\ud800" is JSON, but no character: nothing could send it on.
+                    return name.encode("utf-8", "replace").decode()
     return None
 
 

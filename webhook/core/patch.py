@@ -30,15 +30,23 @@ def inject(
     """Everything that an admitted pod gets. `claim` is the claim's name, None for a model that needs no GPU."""
     operations: list[Operation] = []
     quantity = need.memory_quantity
-    filled = containers[0] if fill_memory and quantity and memory.is_open(pod, containers[0]) else None
+    resources = _JSON.encode(_figures(need))
+    # With the annotation there the pod went through here before. Another webhook may have put a container first since,
+    # which is not the one that was chosen then.
+    fills = fill_memory and quantity and pod.annotations.get(vocabulary.RESOURCES) != resources
+    filled = containers[0] if fills and memory.is_open(pod, containers[0]) else None
     if claim is not None and pods.alias_entry(pod) is None:
         operations += _append(
             pod.spec, "resourceClaims", "/spec", {"name": vocabulary.ALIAS, "resourceClaimName": claim}
         )
     for container in containers:
         operations += _container(container, claim is not None, quantity if container is filled else None)
-    operations += _metadata(pod, need, claim)
-    return operations
+    return operations + _metadata(pod, resources, claim)
+
+
+def _figures(need: Need) -> dict[str, str]:
+    figures = {"gpu.memory": need.gpu_memory_quantity}
+    return figures | {"memory": need.memory_quantity} if need.memory_quantity else figures
 
 
 def _container(container: Container, claimed: bool, quantity: str | None) -> list[Operation]:
@@ -58,11 +66,8 @@ def _container(container: Container, claimed: bool, quantity: str | None) -> lis
     return operations
 
 
-def _metadata(pod: Pod, need: Need, claim: str | None) -> list[Operation]:
-    figures = {"gpu.memory": need.gpu_memory_quantity} | (
-        {"memory": need.memory_quantity} if need.memory_quantity else {}
-    )
-    annotations = {vocabulary.RESOURCES: _JSON.encode(figures)}
+def _metadata(pod: Pod, resources: str, claim: str | None) -> list[Operation]:
+    annotations = {vocabulary.RESOURCES: resources}
     operations: list[Operation] = []
     if claim is not None:
         annotations = {vocabulary.CLAIM: claim} | annotations

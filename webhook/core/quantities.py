@@ -4,7 +4,7 @@ llmfit's "GB" is taken as GiB: its own `claim` command prints `memoryGi`, and th
 Nothing here rounds down: an 80 GB card holds less than 80Gi, and a claim must never ask for less than was said.
 """
 
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -22,6 +22,9 @@ _SUFFIXES = {
     "Ki": Decimal(1 << 10), "Mi": Decimal(MIB), "Gi": Decimal(GIB),
     "Ti": Decimal(1 << 40), "Pi": Decimal(1 << 50), "Ei": Decimal(1 << 60),
 }  # fmt: skip
+
+# Without traps: 1e999999Gi, which anybody may write, is infinitely much, not an exception.
+_ARITHMETIC = Context(traps=[])
 
 
 def mebibytes(gigabytes: Decimal) -> int:
@@ -56,4 +59,4 @@ def parse(quantity: object) -> Decimal | None:
         value = Decimal(number)
     except InvalidOperation:
         return None
-    return value * factor if factor is not None and value.is_finite() else None
+    return _ARITHMETIC.multiply(value, factor) if factor is not None and value.is_finite() else None

@@ -12,10 +12,11 @@ from webhook.errors import Fault, shown
 DEFAULT_SCHEDULER = "default-scheduler"
 
 # GPU resources of the vendors' device plugins: whole cards, partitions, shares. nvidia.com/hostdev and the like are
-# network devices and stay out.
+# network devices and stay out. What follows is held to the characters of a resource name, as messages repeat it.
 _DEVICE_PLUGIN = re.compile(
-    r"nvidia\.com/(gpu.*|mig-.*)|amd\.com/(gpu.*|[sdqc]px_.*)|gpu\.intel\.com/(i915|xe).*|intel\.com/gpu.*"
-    r"|habana\.ai/gaudi.*|google\.com/tpu.*"
+    r"(nvidia\.com/(gpu|mig-)|amd\.com/(gpu|[sdqc]px_)|gpu\.intel\.com/(i915|xe)|intel\.com/gpu|habana\.ai/gaudi"
+    r"|google\.com/tpu)[-.\w]{0,63}",
+    re.ASCII,
 )
 
 

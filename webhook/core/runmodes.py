@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from webhook.core.figures import Figure, Figures
-from webhook.core.strictjson import member
+from webhook.core.strictjson import Impossible, member
 from webhook.errors import Fault, shown
 
 _SPELLINGS = {
@@ -50,11 +50,14 @@ def name(fit: Figures) -> str | None:
 def read(fit: Figures, warnings: list[str]) -> Share | None:
     """The share, or None where the object is no fit row. A mode that is not known is a fault."""
     required = fit.gigabytes("memory_required_gb")
-    if required is None or fit.members.get("run_mode") is None:
+    stated = fit.members.get("run_mode")
+    if (
+        required is None or stated is None or isinstance(stated, Impossible)
+    ):  # an Impossible is among the faults already
         return None
     mode = name(fit)
     if mode is None:
-        saw = shown(fit.members["run_mode"])
+        saw = shown(stated)
         fit.faults.append(
             Fault(member(fit.where, "run_mode"), saw, "gpu, tensor_parallel, moe_offload, cpu_offload or cpu_only")
         )
