@@ -81,9 +81,8 @@ def validate(review: Review, policy: Policy) -> Decision:
         plan = _examine(review, pod, policy)
     except Refusal as refusal:
         return _deny(refusal)
-    if plan.demand.need.cpu_only or pods.alias_entry(pod) is not None:
-        return Decision(True, Reason.VALID)
-    return _not_injected(policy)
+    missing = [] if plan.demand.need.cpu_only else list(rules.missing_parts(pod, plan.containers))
+    return _not_injected(missing, policy) if missing else Decision(True, Reason.VALID)
 
 
 def _exempt(pod: Pod) -> Reason | None:
@@ -173,16 +172,10 @@ def _validate_update(review: Review, pod: Pod, policy: Policy) -> Decision:
     )
 
 
-def _not_injected(policy: Policy) -> Decision:
-    fault = Fault(
-        "spec.resourceClaims",
-        f"no entry {vocabulary.ALIAS} on a pod that needs a GPU",
-        "the entry that the mutating webhook adds",
-        "check that modelfit's MutatingWebhookConfiguration matches this pod, and create it again",
-    )
+def _not_injected(missing: Sequence[Fault], policy: Policy) -> Decision:
     if policy.uninjected_pods == "warn":
-        return Decision(True, Reason.NOT_INJECTED, warnings=_cut([f"modelfit: {fault}"]))
-    return _deny(Refusal(Reason.NOT_INJECTED, [fault]))
+        return Decision(True, Reason.NOT_INJECTED, warnings=_cut(f"modelfit: {fault}" for fault in missing))
+    return _deny(Refusal(Reason.NOT_INJECTED, missing))
 
 
 def _pod(review: Review) -> Pod:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from webhook import vocabulary
-from webhook.core import pods, quantities
+from webhook.core import pods, quantities, targets
 from webhook.core.claims import names
 from webhook.core.pods import Container, Pod
 from webhook.errors import Fault, shown
@@ -45,6 +45,27 @@ def device_plugin_requests(containers: Sequence[Container]) -> Iterator[Fault]:
                 if _DEVICE_PLUGIN.fullmatch(resource) and quantities.parse(quantity) != 0:
                     yield Fault(f"{container.field}.resources.{kind}[{resource}]", "a device-plugin request",
                                 "none beside a claim", "remove it: the claim brings the GPU")  # fmt: skip
+
+
+def missing_parts(pod: Pod, containers: Sequence[Container]) -> Iterator[Fault]:
+    """What the mutating webhook adds and the pod does not have. Without the entry it gets no device; without the label
+    or the annotation the controller does not make its claim, and the pod waits without a word."""
+    remedy = "check that modelfit's MutatingWebhookConfiguration matches this pod, and create it again"
+    entry = pods.alias_entry(pod)
+    if entry is None:
+        saw = f"no entry {vocabulary.ALIAS} on a pod that needs a GPU"
+        yield Fault("spec.resourceClaims", saw, "the entry that the mutating webhook adds", remedy)
+        return
+    if pod.labels.get(vocabulary.INJECTED) != vocabulary.INJECTED_TRUE:
+        where = f"metadata.labels[{vocabulary.INJECTED}]"
+        yield Fault(where, "a claim without the label", shown(vocabulary.INJECTED_TRUE), remedy)
+    if pod.annotations.get(vocabulary.CLAIM) != entry.get("resourceClaimName"):
+        where = f"metadata.annotations[{vocabulary.CLAIM}]"
+        yield Fault(where, "not the claim that the pod names", "the claim's name", remedy)
+    for container in containers:
+        if not targets.refers(container):
+            where = f"{container.field}.resources.claims"
+            yield Fault(where, f"no reference to {vocabulary.ALIAS}", "one in every target container", remedy)
 
 
 def foreign_scheduler(pod: Pod) -> Iterator[str]:

@@ -11,11 +11,13 @@ from webhook.core.policy import Policy
 
 def companion(metadata: Mapping[str, object], policy: Policy) -> dict[str, object] | None:
     """The v1 ResourceClaim that the pod with this `metadata` waits for, owned by it; None where it waits for none:
-    not annotated, no GPU needed, or a claim name that the webhook cannot have given. Raises Refusal where
+    not annotated, disabled, no GPU needed, or a claim name that the webhook cannot have given. Raises Refusal where
     the annotations cannot be used."""
     annotations = _texts(metadata.get("annotations"))
     name = annotations.get(vocabulary.CLAIM)
     if vocabulary.MODEL_FIT not in annotations or not names.is_for_review(name) or name is None:
+        return None
+    if _texts(metadata.get("labels")).get(vocabulary.INJECT) == vocabulary.INJECT_DISABLED:
         return None
     asked = demand.read(annotations, policy)
     if asked.need.cpu_only:
