@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
 
 from webhook.core.policy import Policy
 from webhook.core.profiles import BUILTIN, Profile
@@ -88,7 +89,7 @@ class Settings(_Group):
     keep_alive_seconds: int = Field(default=120, ge=1, le=3600)
     """Seconds that an idle connection is kept. Longer than the API server keeps its own idle ones (90), so that the
     side that may have a request on the way is the one that closes. Default 120."""
-    drain_seconds: float = Field(default=10, ge=0, le=600, strict=False)
+    drain_seconds: float = Field(default=10, ge=0, le=600)
     """Seconds from SIGTERM, when readiness turns false, until the webhook stops answering. Longer than endpoints take
     to reach the API server. Default 10."""
 
@@ -108,20 +109,23 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     """The settings of the file at `path`, if any, with the overrides in `environ`. Raises InvalidSettings."""
     members = _file(path) if path else {}
     sources = {key: f"{path}: {key}" for key in members}
-    for name, key in _variables().items():
-        if name in environ:
-            members[key] = _value(name, environ[name])
-            sources[key] = name
     faults = [
         Fault(name, "a setting that does not exist", f"one of {shown_all(_variables(), 32)}")
         for name in environ
         if name.startswith(PREFIX) and name not in _variables() and not _SERVICE_LINK.search(name)
     ]
+    for name, key in _variables().items():
+        if name in environ:
+            try:
+                members[key] = _yaml(environ[name])
+            except _BrokenYamlError as error:
+                faults.append(Fault(name, f"broken YAML{error}", "the setting's value"))
+            sources[key] = name
     faults += _unknown_profile(members, sources)
     try:
         settings = Settings.model_validate(members)
     except ValidationError as error:
-        faults += [_fault(detail["loc"], detail["msg"], detail["input"], sources) for detail in error.errors()]
+        faults += [_fault(detail, sources) for detail in error.errors()]
     else:
         if not faults:
             return settings
@@ -139,14 +143,12 @@ def _unknown_profile(members: Mapping[str, object], sources: Mapping[str, str]) 
 
 def _file(path: Path) -> dict[str, object]:
     try:
-        document = yaml.safe_load(path.read_text("utf-8"))
+        document = _yaml(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "text that is not UTF-8"
         raise InvalidSettings([Fault(str(path), str(reason), "a readable YAML file of settings")]) from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" at line {mark.line + 1}" if mark else ""
-        raise InvalidSettings([Fault(str(path), f"broken YAML{place}", "a YAML file of settings")]) from None
+    except _BrokenYamlError as error:
+        raise InvalidSettings([Fault(str(path), f"broken YAML{error}", "a YAML file of settings")]) from None
     if document is None:
         return {}
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
@@ -154,11 +156,28 @@ def _file(path: Path) -> dict[str, object]:
     return document
 
 
-def _value(name: str, text: str) -> object:
+class _BrokenYamlError(Exception):
+    """Text that is not YAML, or not only one thing. The message says where, as far as that is known."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Of a key twice YAML readers keep the last, in silence; a setting must not be lost like that."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
+        keys = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        if len({str(key) for key in keys}) < len(keys):
+            raise yaml.constructor.ConstructorError(None, None, "a key twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def _yaml(text: str) -> object:
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise InvalidSettings([Fault(name, "broken YAML", "the setting's value")]) from None
+        return yaml.load(text, _Loader)  # noqa: S506 (a SafeLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise _BrokenYamlError(f" at line {mark.line + 1}" if mark else "") from None
+    except (ValueError, RecursionError):  # a date that does not exist, nesting without end
+        raise _BrokenYamlError from None
 
 
 def _variables() -> dict[str, str]:
@@ -166,9 +185,10 @@ def _variables() -> dict[str, str]:
     return {PREFIX + name.upper(): to_camel(name) for name in Settings.model_fields}
 
 
-def _fault(loc: tuple[int | str, ...], message: str, seen: object, sources: Mapping[str, str]) -> Fault:
-    key, *rest = map(str, loc)
+def _fault(detail: ErrorDetails, sources: Mapping[str, str]) -> Fault:
+    key, *rest = map(str, detail["loc"])
     where = ".".join([sources.get(key, key), *rest])
-    saw = "a setting that does not exist" if "extra" in message.lower() else shown(seen)
-    want = f"one of {shown_all(map(to_camel, Settings.model_fields), 32)}" if "extra" in message.lower() else message
-    return Fault(where, saw, want)
+    if detail["type"] != "extra_forbidden":
+        return Fault(where, shown(detail["input"]), detail["msg"])
+    fields = ProfileSettings.model_fields if rest else Settings.model_fields
+    return Fault(where, "a setting that does not exist", f"one of {shown_all(map(to_camel, fields), 32)}")
