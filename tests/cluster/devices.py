@@ -76,9 +76,7 @@ class DeviceClass:
         }
 
 
-def resource_slice(
-    name: str, driver: str, node: str, devices: Sequence[Device], version: str = "v1"
-) -> JsonObject:
+def resource_slice(name: str, driver: str, node: str, devices: Sequence[Device], version: str = "v1") -> JsonObject:
     """The only slice of the driver's pool on that node."""
     return {
         "apiVersion": f"{RESOURCE_GROUP}/{version}",

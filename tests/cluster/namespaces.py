@@ -73,9 +73,7 @@ class Namespace:
         status: JsonObject = {"phase": phase, "conditions": [ready]}
         if ended:
             ready["reason"] = "PodCompleted"
-        self.api.patch(
-            self.path("Pod", name, "status"), {"status": status}, "application/strategic-merge-patch+json"
-        )
+        self.api.patch(self.path("Pod", name, "status"), {"status": status}, "application/strategic-merge-patch+json")
 
     def delete_pod(self, name: str) -> None:
         """With no grace: there is no kubelet to confirm the end of a bound pod."""
@@ -89,7 +87,7 @@ class Namespace:
 
     def close(self) -> None:
         """Deletes the namespace and waits until its pods and claims are gone, so that they hold no device any more."""
-        self.api.delete(path("Namespace", None, self.name))
+        self.api.delete_if_there(path("Namespace", None, self.name))
         # Nothing can be created here from now on, so the pods stay gone.
         self.api.delete(self.path("Pod"), force=True)
         wait_for(

@@ -26,9 +26,7 @@ def modelfit(name: str, *arguments: str | Path, environment: Mapping[str, str] |
     command = [script] if script.exists() else [sys.executable, "-m", "webhook.cli"]
     # Tracebacks and prints must be in the log when it is looked at, not in a buffer.
     merged = {**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})}
-    return Process(
-        name, [*command, *arguments], workspace.current().log(name), environment=merged, folder=REPOSITORY
-    )
+    return Process(name, [*command, *arguments], workspace.current().log(name), environment=merged, folder=REPOSITORY)
 
 
 @dataclass(frozen=True)

@@ -236,9 +236,7 @@ def test_a_server_that_cannot_start_says_why(make_controlplane: Callable[[Option
         make_controlplane(Options(apiserver_flags=["--no-such-flag"]))
 
 
-def test_devices_of_a_hand_made_driver_are_published_as_given(
-    controlplane: ControlPlane, inventory: Inventory
-) -> None:
+def test_devices_of_a_hand_made_driver_are_published_as_given(controlplane: ControlPlane, inventory: Inventory) -> None:
     inventory.node(Device("own.test", "dev-0", {"wide": True, "lanes": 16}, {"memory": "1Gi"}))
     (found,) = controlplane.api().list(path("ResourceSlice"))
     assert found["spec"]["devices"] == [

@@ -70,8 +70,14 @@ def test_a_restart_keeps_the_output_and_changes_the_pid() -> None:
 
 
 def test_a_process_outlives_the_thread_that_asked_for_it() -> None:
-    process = python("import time; time.sleep(600)")
-    asking = threading.Thread(target=process.start)
+    process = python("import time; print('on', flush=True); time.sleep(600)")
+
+    def ask() -> None:
+        process.start()
+        # Only now is it tied to anything.
+        first_line(process)
+
+    asking = threading.Thread(target=ask)
     asking.start()
     asking.join()
     with pytest.raises(subprocess.TimeoutExpired):

@@ -14,7 +14,16 @@ from .namespaces import Namespace
 from .pods import cron_job, deployment, pod
 from .ports import free_port
 from .waiting import NotInTimeError
-from .webhooks import ANNOTATION, HARMLESS, MUTATING, VALIDATING_TEMPLATES, calls, registered, registered_for_pods
+from .webhooks import (
+    ANNOTATION,
+    HARMLESS,
+    MUTATING,
+    VALIDATING,
+    VALIDATING_TEMPLATES,
+    calls,
+    registered,
+    registered_for_pods,
+)
 
 pytestmark = pytest.mark.cluster
 
@@ -44,8 +53,12 @@ def recorder(asked: list[JsonObject]) -> Iterator[ForeignWebhook]:
 def test_annotated_pods_are_sent_and_others_are_not(
     controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook, asked: list[JsonObject]
 ) -> None:
+    earlier = {webhook: calls(controlplane, webhook) for webhook in (MUTATING, VALIDATING)}
     with registered(controlplane, recorder.url, recorder.ca):
         before = calls(controlplane, MUTATING)
+        # In effect: both have been seen to be called.
+        assert before > earlier[MUTATING]
+        assert calls(controlplane, VALIDATING) > earlier[VALIDATING]
         asked.clear()
         namespace.create(pod("plain"))
         namespace.create(pod("other", annotations={"some": "annotation"}))
@@ -97,7 +110,7 @@ def test_a_webhook_that_is_down_is_in_effect_as_well(
         if policy == "Ignore":
             namespace.create(pod("annotated", annotations=ANNOTATED))
         else:
-            with pytest.raises(ApiError, match=f"failed calling webhook \"{MUTATING}\".*connection refused"):
+            with pytest.raises(ApiError, match=f'failed calling webhook "{MUTATING}".*connection refused'):
                 namespace.create(pod("annotated", annotations=ANNOTATED))
 
 

@@ -126,9 +126,7 @@ def _webhook(
 
 def _create(plane: ControlPlane, kind: str, name: str, webhooks: list[JsonObject]) -> None:
     api_version = "admissionregistration.k8s.io/v1"
-    plane.api().create(
-        {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "webhooks": webhooks}
-    )
+    plane.api().create({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "webhooks": webhooks})
 
 
 def _probe(plane: ControlPlane) -> int:
