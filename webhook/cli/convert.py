@@ -4,7 +4,7 @@ Takes what llmfit prints (list and fit rows, plan, claim, info) and the fields
 of the llmfit.ai/model-fit annotation.
 
 examples:
-  llmfit --json plan Qwen/Qwen2.5-7B-Instruct | modelfit convert
+  llmfit --json plan Qwen/Qwen3-8B --context 8192 | modelfit convert
   echo '{"model": "llama-7b", "min_vram_gb": 8}' | modelfit convert -o json
   modelfit convert fit.json --kind template --profile example --name llama
 """
@@ -12,10 +12,13 @@ examples:
 import argparse
 import re
 
-from webhook.cli import REFUSED, UNUSABLE, UsageError, inputs, outputs
+from webhook.cli import REFUSED, UNUSABLE, UsageError, inputs, outputs, say
 from webhook.core import claims, demand, modelfit
 from webhook.errors import Refusal, shown
 from webhook.settings import Settings
+
+DOCUMENTED = "v1alpha2"
+"""llmfit's documented manifest, which states both amounts, none of GPU memory too: it is never sent to a cluster."""
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _MAX_NAME = 253
@@ -48,12 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         asked = _demand(text, arguments, settings)
     except Refusal as refusal:
-        outputs.say(f"modelfit: {refusal.reason}: {refusal}")
+        say(f"modelfit: {refusal.reason}: {refusal}")
         return UNUSABLE
     for warning in asked.need.warnings:
-        outputs.say(f"Warning: {warning}")
-    if asked.need.cpu_only:
-        outputs.say(f"modelfit: {_no_claim(asked)}")
+        say(f"Warning: {warning}")
+    if asked.need.cpu_only and arguments.api_version != DOCUMENTED:
+        say(f"modelfit: {_no_claim(asked)}")
         return REFUSED
     document = claims.manifest(
         asked,
@@ -68,7 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _demand(text: str, arguments: argparse.Namespace, settings: Settings) -> demand.Demand:
     policy = settings.policy()
-    profile = demand.profile_named(arguments.profile or policy.profile, policy, "--profile")
+    name = policy.profile if arguments.profile is None else arguments.profile
+    profile = demand.profile_named(name, policy, "--profile")
     return demand.Demand(modelfit.read(text, inputs.label(arguments.file)), profile)
 
 
@@ -82,7 +86,9 @@ def _checked(flag: str, name: str | None, longest: int) -> str | None:
     """A DNS subdomain (or label) that the API server will take."""
     if name is None:
         return None
-    parts = name.split(".") if longest == _MAX_NAME else [name]
+    dotted = longest == _MAX_NAME
+    parts = name.split(".") if dotted else [name]
     if len(name) > longest or not all(_LABEL.fullmatch(part) for part in parts):
-        raise UsageError(f"{flag}: {shown(name)}; want at most {longest} lower-case letters, digits and dashes")
+        accepted = f"lower-case letters, digits, dashes{' and dots' if dotted else ''}, none of these marks at an end"
+        raise UsageError(f"{flag}: {shown(name)}; want at most {longest} characters: {accepted}")
     return name

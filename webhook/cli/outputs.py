@@ -7,10 +7,14 @@ from collections.abc import Sequence
 
 import yaml
 
+from webhook.cli import UsageError
 
-# Texts that YAML's other readers take for a number or a boolean although PyYAML does not: kubectl reads `1e3` as a
-# thousand and `y` as true.
-_AMBIGUOUS = re.compile(r"[-+.\d].*|[yYnN]", re.DOTALL)
+# Texts that kubectl takes for a number or a boolean although PyYAML does not: 1e3 is a thousand, and y is true.
+_AMBIGUOUS = re.compile(r"[-+]?[.\d][\d_.eE+-]*|[-+]?0[xob][\da-fA-F_]+|[yYnN]")
+
+# Lines that need no escape, and no rule of YAML's about blanks at their ends: those of a script, mostly.
+_LINES = re.compile(r"(?!\s)[^\t]*[^\s\\]\n?")
+_BLANK_END = re.compile(r"[ ]$", re.MULTILINE)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -20,8 +24,10 @@ class _Dumper(yaml.SafeDumper):
         return True
 
     def represent_text(self, data: str) -> yaml.ScalarNode:
-        """A text, quoted where it could be read as something else."""
-        style = "'" if _AMBIGUOUS.fullmatch(data) and "\n" not in data else None
+        """A text, quoted where it could be read as something else, a script as lines."""
+        style = "'" if _AMBIGUOUS.fullmatch(data) else None
+        if "\n" in data and _LINES.fullmatch(data) and not _BLANK_END.search(data):
+            style = "|"
         return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
 
@@ -29,7 +35,8 @@ _Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def manifests(documents: Sequence[object], output: str) -> None:
-    """Prints the documents as a stream of YAML documents, or as one JSON object (a List, where there are several)."""
+    """Prints the documents as a stream of YAML documents, or as one JSON object (a List, where there are several).
+    Raises UsageError where standard output takes them not, BrokenPipeError where nobody reads it any more."""
     if output == "json":
         whole = documents[0] if len(documents) == 1 else {"apiVersion": "v1", "kind": "List", "items": list(documents)}
         text = json.dumps(whole, indent=2) + "\n"
@@ -37,9 +44,13 @@ def manifests(documents: Sequence[object], output: str) -> None:
         text = yaml.dump_all(
             documents, Dumper=_Dumper, sort_keys=False, default_flow_style=False, width=4096, allow_unicode=True
         )
-    sys.stdout.write(text)
-
-
-def say(message: str) -> None:
-    """One line of talk."""
-    print(message, file=sys.stderr)
+    if sys.stdout is None:
+        raise UsageError("standard output: closed")
+    try:
+        # Manifests are UTF-8 whatever the terminal's language is.
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"standard output: {error.strerror or error}") from None

@@ -13,9 +13,11 @@ examples:
 
 import argparse
 import copy
+from collections import Counter
 
-from webhook.cli import REFUSED, UsageError, inputs, outputs, workloads
-from webhook.core import claims, decide, demand, patch
+from webhook import vocabulary
+from webhook.cli import REFUSED, UsageError, inputs, manifests, outputs, say, workloads
+from webhook.core import claims, decide, demand, patch, pods
 from webhook.core.decide import Decision
 from webhook.core.policy import Policy
 from webhook.errors import MalformedCall
@@ -30,32 +32,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints pods and claims. 1 where a pod would be refused: then nothing is printed."""
     policy = inputs.settings(arguments.config).policy()
+    made, others = _pods(arguments.file)
     documents: list[object] = []
-    refused, passed_over = False, []
-    for document in inputs.manifests(arguments.file):
-        made = workloads.pod(document)
-        if made is None:
-            passed_over.append(str(document["kind"]))
-            continue
-        try:
-            decision = decide.mutate(made.review(), policy)
-        except MalformedCall as error:
-            raise UsageError(f"{inputs.label(arguments.file)}: {made.origin}: {error}") from None
+    refused = False
+    met: Counter[tuple[str | None, str]] = Counter()
+    for each in made:
+        met[each.namespace, each.origin] += 1
+        decision = _decision(each, met[each.namespace, each.origin], policy)
         for warning in decision.warnings:
-            outputs.say(f"Warning: {made.origin}: {warning}")
+            say(f"Warning: {each.origin}: {warning}")
         if decision.allowed:
-            documents += _admitted(made, decision, policy)
+            documents += _admitted(each, decision, policy)
         else:
             refused = True
-            outputs.say(f"modelfit: {made.origin}: {decision.reason}: {decision.message}")
-    if passed_over:
-        outputs.say(f"modelfit: passed over what makes no pods: {', '.join(dict.fromkeys(passed_over))}")
+            say(f"modelfit: {each.origin}: {decision.reason}: {decision.message}")
+    if others:
+        say(f"modelfit: passed over what makes no pods: {', '.join(map(inputs.printable, dict.fromkeys(others)))}")
     if refused:
         return REFUSED
-    if not documents:
-        raise UsageError(f"{inputs.label(arguments.file)}: no pod, and nothing that makes pods")
-    outputs.manifests(documents, arguments.output)
+    if documents:
+        outputs.manifests(documents, arguments.output)
     return 0
+
+
+def _pods(path: str) -> tuple[list[workloads.Made], list[str]]:
+    """The pods that the file's objects are or make, and the kinds of the other objects."""
+    made: list[workloads.Made] = []
+    others: list[str] = []
+    for document in manifests.read(path):
+        try:
+            found = workloads.pod(document)
+        except UsageError as error:
+            raise UsageError(f"{inputs.label(path)}: {error}") from None
+        if found is None:
+            others.append(str(document["kind"]))
+        else:
+            made.append(found)
+    return made, others
+
+
+def _decision(made: workloads.Made, number: int, policy: Policy) -> Decision:
+    if made.misplaced:
+        say(
+            f"Warning: {made.origin}: the annotation {vocabulary.MODEL_FIT} is on the object itself, where no pod gets "
+            "it; move it to the pod template"
+        )
+    try:
+        return decide.mutate(made.review(number), policy)
+    except MalformedCall as error:
+        raise UsageError(f"{made.origin}: {error}") from None
 
 
 def _admitted(made: workloads.Made, decision: Decision, policy: Policy) -> list[object]:
@@ -63,7 +88,5 @@ def _admitted(made: workloads.Made, decision: Decision, policy: Policy) -> list[
     pod = patch.applied(copy.deepcopy(made.pod), decision.patch)
     if decision.claim is None:
         return [pod]
-    metadata = pod["metadata"]
-    annotations = metadata["annotations"] if isinstance(metadata, dict) else {}
-    asked = demand.read(annotations, policy)
+    asked = demand.read(pods.view(pod).annotations, policy)
     return [pod, claims.manifest(asked, name=decision.claim, namespace=made.namespace)]

@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from webhook import vocabulary
+from webhook.cli import UsageError, inputs
 from webhook.core.review import Review
 
 _TEMPLATES = {
@@ -16,37 +18,73 @@ _TEMPLATES = {
 }
 """Group and kind → where the pod template stands."""
 
+_COPIED = ("labels", "annotations", "finalizers")
+"""What of a template's metadata the controllers copy to the pods; a name or a namespace there means nothing."""
+
+_DEFAULT_NAMESPACE = "default"
+
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A pod, and whose it is: `Deployment web`."""
+    """A pod, and whose it is: `Deployment web`. `misplaced` says that the object carries the annotation in a place
+    where no pod gets it."""
 
     origin: str
-    namespace: str
+    namespace: str | None
     pod: dict[str, object]
+    misplaced: bool = False
 
-    def review(self) -> Review:
-        """The review of its creation. The uid is made from the pod's origin, so that the same manifest gives the same
-        claim names; in a cluster each admission has its own."""
-        uid = hashlib.sha256(f"{self.namespace}/{self.origin}".encode()).hexdigest()
-        return Review(uid, "", "Pod", "CREATE", self.namespace, "", self.pod)
+    def review(self, number: int) -> Review:
+        """The review of its creation. The uid is made from the pod's origin and from how many of that origin came
+        before, so that the same manifest gives the same claim names; in a cluster each admission has its own."""
+        uid = hashlib.sha256(f"{self.namespace}/{self.origin}/{number}".encode("utf-8", "surrogatepass")).hexdigest()
+        return Review(uid, "", "Pod", "CREATE", self.namespace or _DEFAULT_NAMESPACE, "", self.pod)
 
 
 def pod(document: Mapping[str, object]) -> Made | None:
-    """The pod that this object is or makes; None for an object of another kind, or without a template."""
-    version, kind = str(document.get("apiVersion") or ""), str(document.get("kind"))
-    metadata = document.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    name, namespace = str(metadata.get("name") or ""), str(metadata.get("namespace") or "default")
-    if (version, kind) == ("v1", "Pod"):
-        return Made(f"Pod {name or metadata.get('generateName') or ''}".strip(), namespace, dict(document))
-    template: object = document
-    for key in _TEMPLATES.get((version.partition("/")[0], kind), ()):
-        template = template.get(key) if isinstance(template, dict) else None
-    if template is document or not isinstance(template, dict):
+    """The pod that this object is or makes; None for an object of another kind. Raises UsageError for a workload
+    without a template."""
+    version, kind = str(document["apiVersion"]), str(document["kind"])
+    path = _TEMPLATES.get((version.partition("/")[0], kind))
+    if path is None and (version, kind) != ("v1", "Pod"):
         return None
-    inner = template.get("metadata")
-    inner = dict(inner) if isinstance(inner, dict) else {}
-    given = {"name": f"{name}-0"} if kind == "StatefulSet" else {"generateName": f"{name}-"}
-    made = {"apiVersion": "v1", "kind": "Pod", "metadata": given | {"namespace": namespace} | inner}
-    return Made(f"{kind} {name}", namespace, made | {"spec": template.get("spec")})
+    metadata = _object(document.get("metadata"))
+    name, prefix = _text(metadata.get("name")), _text(metadata.get("generateName"))
+    namespace = _text(metadata.get("namespace")) or None
+    origin = f"{kind} {inputs.printable(name or prefix)}" if name or prefix else f"{kind} without a name"
+    if path is None:
+        return Made(origin, namespace, dict(document))
+    template: object = document
+    for key in path:
+        template = _object(template).get(key)
+    if not isinstance(template, dict):
+        raise UsageError(f"{origin}: {'.'.join(path)}: no object; want the pod template")
+    inner = _object(template.get("metadata"))
+    given = _identity(kind, name or prefix, document) | ({"namespace": namespace} if namespace else {})
+    made = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": given | {key: inner[key] for key in _COPIED if key in inner},
+        "spec": template.get("spec"),
+    }
+    return Made(origin, namespace, made, misplaced=_annotated(metadata) and not _annotated(inner))
+
+
+def _identity(kind: str, name: str, document: Mapping[str, object]) -> dict[str, object]:
+    """The name of a StatefulSet's first pod; the others' have a chance part."""
+    if kind != "StatefulSet":
+        return {"generateName": f"{name.removesuffix('-')}-"}
+    ordinals = _object(_object(document.get("spec")).get("ordinals"))
+    return {"name": f"{name}-{ordinals.get('start') or 0}"}
+
+
+def _annotated(metadata: Mapping[str, object]) -> bool:
+    return vocabulary.MODEL_FIT in _object(metadata.get("annotations"))
+
+
+def _object(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
