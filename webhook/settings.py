@@ -93,6 +93,20 @@ class Settings(_Group):
     """Seconds from SIGTERM, when readiness turns false, until the webhook stops answering. Longer than endpoints take
     to reach the API server. Default 10."""
 
+    claim_workers: int = Field(default=8, ge=1, le=64)
+    """Claims that the controller creates at the same time. Default 8."""
+    leader_election: bool = True
+    """Whether replicas of the controller agree, by a Lease, on the one that acts. Default true."""
+    audit_seconds: float = Field(default=300, ge=1, le=86400, strict=False)
+    """Seconds between the controller's looks for annotated pods that the webhook did not see, which get an Event.
+    Default 300."""
+
+    excluded_namespaces: list[Annotated[str, StringConstraints(pattern=rf"^{_LABEL}$", max_length=63)]] = Field(
+        default_factory=lambda: ["kube-system"]
+    )
+    """Namespaces in which the webhook is not called: the controller does not miss its work there. Its own namespace and
+    those labelled `llmfit.ai/inject: disabled` need not be named. Default `kube-system` alone."""
+
     def policy(self) -> Policy:
         """What the core needs of it."""
         own = {name: settings.profile(name) for name, settings in self.profiles.items()}

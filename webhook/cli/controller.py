@@ -1,0 +1,105 @@
+"""Create the claims of injected pods, until SIGTERM.
+
+Watches pods that the webhook has injected, and creates for each the
+ResourceClaim that it waits for, owned by the pod. Runs as the service account
+of its own pod, or by a kubeconfig. Of several replicas one acts. Answers
+GET /healthz, /readyz and /metrics in plain HTTP.
+
+example:
+  modelfit controller --kubeconfig ~/.kube/config --lease modelfit/modelfit-controller
+"""
+
+import argparse
+import logging
+import secrets
+import signal
+import socket
+import threading
+from importlib.metadata import version
+from pathlib import Path
+
+from webhook.cli import UsageError, inputs
+from webhook.errors import shown
+from webhook.observe import logs
+
+SPARE_CONNECTIONS = 8
+"""Beside the workers': watches, election, discovery, audit."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: the pod's service account)"
+    )
+    parser.add_argument("--config", metavar="FILE", help="settings")
+    parser.add_argument(
+        "--lease",
+        metavar="NAMESPACE/NAME",
+        type=_lease,
+        help="the Lease by which replicas agree on the one that acts (default: modelfit-controller, in the namespace of"
+        " the service account or of the kubeconfig's context)",
+    )
+    parser.add_argument("--host", default="0.0.0.0", help="address of the probes (default: 0.0.0.0; :: is IPv6)")  # noqa: S104
+    parser.add_argument(
+        "--metrics-port", type=_port, default=8080, help="port of the probes and metrics (default: 8080; 0 is any)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the controller. 0 after SIGTERM or SIGINT; UsageError where it cannot start."""
+    settings = inputs.settings(arguments.config)
+    logs.configure(settings.log_level)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    # Only now: the Kubernetes client takes a quarter of a second to import.
+    from webhook.cluster import connection
+    from webhook.cluster.api import Api
+    from webhook.controller.probes import Probes
+    from webhook.controller.process import Controller, Options
+
+    try:
+        found = connection.find(Path(arguments.kubeconfig) if arguments.kubeconfig else None)
+    except connection.NotConfigured as problem:
+        raise UsageError(str(problem)) from None
+    namespace, lease = arguments.lease or (found.namespace, "modelfit-controller")
+    options = Options(
+        identity=f"{socket.gethostname()}_{secrets.token_hex(4)}",
+        namespace=namespace,
+        lease=lease,
+        workers=settings.claim_workers,
+        leader_election=settings.leader_election,
+        audit_seconds=settings.audit_seconds,
+        left_alone=frozenset(settings.excluded_namespaces),
+    )
+    api = Api(
+        found,
+        connections=settings.claim_workers + SPARE_CONNECTIONS,
+        user_agent=f"modelfit-controller/{version('modelfit-webhook')}",
+    )
+    controller = Controller(api, settings.policy(), options)
+    controller.start()
+    try:
+        probes = Probes(arguments.host, arguments.metrics_port, controller.unhealthy, controller.unready)
+    except OSError as error:
+        controller.stop()
+        where = f"--host {shown(arguments.host)} --metrics-port {arguments.metrics_port}"
+        raise UsageError(f"{where}: {error.strerror or error}") from None
+    logging.getLogger(__name__).info("started", extra={"fields": {"identity": options.identity, "port": probes.port}})
+    stop.wait()
+    logging.getLogger(__name__).info("stopping")
+    controller.stop()
+    probes.close()
+    return 0
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or not 0 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{shown(text)}; want a number up to 65535, 0 for any that is free")
+    return int(text)
+
+
+def _lease(text: str) -> tuple[str, str]:
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise argparse.ArgumentTypeError(f"{shown(text)}; want NAMESPACE/NAME")
+    return namespace, name

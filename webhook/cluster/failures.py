@@ -1,0 +1,173 @@
+"""What a failed call to the API server means: one table, from which everything else follows.
+
+The API server answers with a Status object: an HTTP code, a `reason`, and causes. Its `reason` is often too coarse (a
+quota and a missing permission are both Forbidden), so causes and, last, words of the message decide.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+import urllib3.exceptions
+from kubernetes.client.exceptions import ApiException
+from kubernetes.utils import retry_after_seconds
+
+from webhook.errors import bounded
+
+
+class Kind(StrEnum):
+    """The ways in which a call fails. The value is what metrics, logs and Events carry."""
+
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    NAMESPACE_TERMINATING = "NamespaceTerminating"
+    REFUSED = "AdmissionRefused"
+    FORBIDDEN = "Forbidden"
+    UNAUTHORIZED = "Unauthorized"
+    NOT_FOUND = "NotFound"
+    ALREADY_EXISTS = "AlreadyExists"
+    CONFLICT = "Conflict"
+    EXPIRED = "Expired"
+    INVALID = "Invalid"
+    THROTTLED = "TooManyRequests"
+    TIMED_OUT = "TimedOut"
+    UNREACHABLE = "Unreachable"
+    UNTRUSTED = "CertificateNotTrusted"
+    SERVER_ERROR = "ServerError"
+    UNEXPECTED = "UnexpectedAnswer"
+
+    @property
+    def sentence(self) -> str:
+        """The failure in plain words."""
+        return _MEANINGS[self].sentence
+
+    @property
+    def retried(self) -> bool:
+        """Whether the same call may succeed later."""
+        return _MEANINGS[self].retried
+
+    @property
+    def reported(self) -> bool:
+        """Whether the pod's owner can do something about it, and so is told by an Event. What passes by itself, or is
+        the operator's to mend, is in logs and metrics only."""
+        return _MEANINGS[self].reported
+
+    @property
+    def transient(self) -> bool:
+        """Whether it says nothing about the call itself: the server is away, busy or broken."""
+        return self in _TRANSIENT
+
+
+class _Meaning(NamedTuple):
+    sentence: str
+    retried: bool
+    reported: bool
+
+
+_MEANINGS = {
+    Kind.QUOTA_EXCEEDED: _Meaning("a ResourceQuota of the namespace leaves no room for it", True, True),
+    Kind.NAMESPACE_TERMINATING: _Meaning("the namespace is being deleted", False, True),
+    Kind.REFUSED: _Meaning("an admission policy or webhook of the cluster refuses it", True, True),
+    Kind.FORBIDDEN: _Meaning("modelfit's service account lacks the permission (RBAC)", True, True),
+    Kind.UNAUTHORIZED: _Meaning("the API server does not accept modelfit's credentials", True, False),
+    Kind.NOT_FOUND: _Meaning("the namespace, or the version of the API, is not there", True, False),
+    Kind.ALREADY_EXISTS: _Meaning("an object of that name exists already", True, False),
+    Kind.CONFLICT: _Meaning("somebody else changed it at the same time", True, False),
+    Kind.EXPIRED: _Meaning("the resource version asked for is too old", True, False),
+    Kind.INVALID: _Meaning("the API server finds it invalid", True, True),
+    Kind.THROTTLED: _Meaning("the API server asks to wait", True, False),
+    Kind.TIMED_OUT: _Meaning("the API server did not answer in time", True, False),
+    Kind.UNREACHABLE: _Meaning("the API server cannot be reached", True, False),
+    Kind.UNTRUSTED: _Meaning("the API server's certificate is not trusted", True, False),
+    Kind.SERVER_ERROR: _Meaning("the API server failed", True, False),
+    Kind.UNEXPECTED: _Meaning("the answer is not one of a Kubernetes API server", True, False),
+}
+
+_TRANSIENT = frozenset({Kind.THROTTLED, Kind.TIMED_OUT, Kind.UNREACHABLE, Kind.SERVER_ERROR, Kind.UNEXPECTED})
+
+
+class Failure(Exception):
+    """A call that failed: `kind`, `status` (HTTP; 0 where there was no answer), `message` as the API server words it,
+    and `headers` of the answer."""
+
+    def __init__(self, kind: Kind, message: str, status: int = 0, headers: Mapping[str, str] | None = None) -> None:
+        self.kind = kind
+        self.status = status
+        self.message = bounded(message)
+        self.headers = headers or {}
+        super().__init__(f"{kind.sentence}: {self.message}")
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds that the API server asks to wait, if it does."""
+        seconds: float | None = retry_after_seconds(self)
+        return seconds
+
+
+class _Answer(NamedTuple):
+    status: int
+    reason: str
+    causes: frozenset[str]
+    message: str
+
+
+_ANSWERS: tuple[tuple[Kind, Callable[[_Answer], bool]], ...] = (
+    # NamespaceLifecycle, apiserver/pkg/admission/plugin/namespace/lifecycle.
+    (Kind.NAMESPACE_TERMINATING, lambda answer: "NamespaceTerminating" in answer.causes),
+    # apiserver/pkg/admission/plugin/webhook/errors: a webhook chooses its own code, so words are all there is.
+    (Kind.REFUSED, lambda answer: "denied the request" in answer.message or "denied request" in answer.message),
+    # apiserver/pkg/admission/plugin/resourcequota; the claim quota has its own words.
+    (Kind.QUOTA_EXCEEDED, lambda answer: answer.status == 403 and "exceeded quota" in answer.message),
+    (Kind.FORBIDDEN, lambda answer: answer.status == 403),
+    (Kind.UNAUTHORIZED, lambda answer: answer.status == 401),
+    (Kind.NOT_FOUND, lambda answer: answer.status == 404),
+    (Kind.ALREADY_EXISTS, lambda answer: answer.status == 409 and answer.reason == "AlreadyExists"),
+    (Kind.CONFLICT, lambda answer: answer.status == 409),
+    (Kind.EXPIRED, lambda answer: answer.status == 410),
+    (Kind.INVALID, lambda answer: answer.status in (400, 422)),
+    (Kind.THROTTLED, lambda answer: answer.status == 429),
+    (Kind.TIMED_OUT, lambda answer: answer.status in (408, 504)),
+    (Kind.SERVER_ERROR, lambda answer: answer.status >= 500),
+)
+"""First match wins."""
+
+_TRANSPORT: tuple[tuple[type[Exception], Kind], ...] = (
+    (urllib3.exceptions.SSLError, Kind.UNTRUSTED),
+    # The base of connect and read timeouts.
+    (urllib3.exceptions.TimeoutError, Kind.TIMED_OUT),
+    (urllib3.exceptions.HTTPError, Kind.UNREACHABLE),
+    (OSError, Kind.UNREACHABLE),
+)
+
+
+def of_answer(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Failure:
+    """The failure that an HTTP answer with a code of 300 or above is."""
+    answer = _answer(status, body)
+    kind = next((kind for kind, applies in _ANSWERS if applies(answer)), Kind.UNEXPECTED)
+    return Failure(kind, answer.message, status, headers)
+
+
+def of_exception(error: Exception) -> Failure:
+    """The failure that an exception of the client or of its transport is."""
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, ApiException):
+        if error.status:
+            text = error.body or error.reason or ""
+            return of_answer(error.status, text.encode(), error.headers)
+        # The client's own wording of a TLS error.
+        return Failure(Kind.UNTRUSTED, str(error.reason))
+    kind = next((kind for cause, kind in _TRANSPORT if isinstance(error, cause)), Kind.UNEXPECTED)
+    return Failure(kind, f"{type(error).__name__}: {error}")
+
+
+def _answer(status: int, body: bytes) -> _Answer:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or document.get("kind") != "Status":
+        return _Answer(status, "", frozenset(), f"HTTP {status}: {body[:512].decode(errors='replace')}")
+    details = document.get("details") or {}
+    causes = frozenset(str(cause.get("reason")) for cause in details.get("causes") or [])
+    return _Answer(status, str(document.get("reason", "")), causes, str(document.get("message", "")))

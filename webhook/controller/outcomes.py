@@ -1,0 +1,34 @@
+"""What became of a pod's claim: one vocabulary for Events, metrics and logs, beside the failures of calls
+(`webhook.cluster.failures.Kind`) and the reasons of the webhook (`webhook.reasons.Reason`)."""
+
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """CamelCase, as Kubernetes' own reasons."""
+
+    CLAIM_CREATED = "ClaimCreated"
+    CLAIM_PRESENT = "ClaimPresent"
+    NOTHING_TO_DO = "NothingToDo"
+    CLAIM_NAME_TAKEN = "ClaimNameTaken"
+    MODEL_FIT_UNUSABLE = "ModelFitUnusable"
+    DEVICE_CLASS_MISSING = "DeviceClassMissing"
+    NOT_INJECTED = "NotInjected"
+    CLAIM_REFUSED = "ClaimRefused"
+
+    @property
+    def sentence(self) -> str:
+        """In words, as Events begin."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Outcome.CLAIM_CREATED: "the pod's ResourceClaim was created",
+    Outcome.CLAIM_PRESENT: "the pod has its ResourceClaim",
+    Outcome.NOTHING_TO_DO: "the pod waits for no ResourceClaim",
+    Outcome.CLAIM_NAME_TAKEN: "a ResourceClaim with the name that the pod waits for belongs to somebody else",
+    Outcome.MODEL_FIT_UNUSABLE: "the pod's ResourceClaim cannot be worked out",
+    Outcome.DEVICE_CLASS_MISSING: "the cluster has no such DeviceClass",
+    Outcome.NOT_INJECTED: "the pod was admitted without the webhook",
+    Outcome.CLAIM_REFUSED: "the API server does not take the pod's ResourceClaim",
+}

@@ -1,0 +1,234 @@
+"""The controller as a whole: its copies, its workers, and the loops that keep them going."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from webhook import vocabulary
+from webhook.cluster.api import Api, JsonObject, path
+from webhook.cluster.discovery import ResourceApi
+from webhook.cluster.failures import Failure
+from webhook.cluster.informer import Informer
+from webhook.cluster.lease import Alone, Elector, LeaseLock
+from webhook.controller import metrics, records
+from webhook.controller.audit import UNFINISHED, Audit
+from webhook.controller.events import Recorder
+from webhook.controller.keeper import Copies, Keeper
+from webhook.controller.queue import WorkQueue
+from webhook.core.policy import Policy
+
+DISCOVERY_SECONDS = 30.0
+"""Seconds between looks at which API versions are served; a call that fails for a missing version looks at once."""
+STOP_SECONDS = 1.0
+"""Seconds that workers get to finish the call they are in."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the controller runs."""
+
+    identity: str
+    namespace: str
+    """Our own, and the Lease's."""
+    lease: str
+    """Name of the Lease."""
+    workers: int
+    leader_election: bool
+    audit_seconds: float
+    """Between looks for annotated pods that were not injected."""
+    left_alone: frozenset[str]
+    """Namespaces that the webhook does not look at, beside our own and those that are labelled."""
+
+
+class Controller:
+    """Runs from `start` to `stop`. `unhealthy` and `unready` say what is wrong, for the probes."""
+
+    def __init__(self, api: Api, policy: Policy, options: Options) -> None:
+        self._api, self._options = api, options
+        self._stop = threading.Event()
+        self._queue = WorkQueue()
+        self._resource = ResourceApi(api)
+        self._recorder = Recorder(api, options.identity)
+        self._audit = Audit(api, policy, self._recorder, options.left_alone | {options.namespace})
+        self._pods = self._informer(
+            lambda: path("v1", "pods"),
+            changed=self._pod_changed,
+            selectors={
+                "labelSelector": f"{vocabulary.INJECTED}={vocabulary.INJECTED_TRUE}",
+                # A pod that is finished leaves this selection: the watch reports it as gone.
+                "fieldSelector": UNFINISHED,
+            },
+        )
+        self._claims = self._informer(
+            lambda: self._resource.path("resourceclaims"),
+            gone=self._claim_gone,
+            selectors={"labelSelector": f"{vocabulary.MANAGED_BY}={vocabulary.MANAGED_BY_US}"},
+        )
+        self._classes = self._informer(lambda: self._resource.path("deviceclasses"))
+        copies = Copies(
+            lambda key: _metadata(self._pods.get(key)), lambda key: _metadata(self._claims.get(key)), self._class_names
+        )
+        self._keeper = Keeper(api, self._resource, policy, copies, self._recorder)
+        self._leadership: Elector | Alone = Alone()
+        if options.leader_election:
+            lock = LeaseLock(api, options.namespace, options.lease, options.identity)
+            self._leadership = Elector(lock, self._stop, self._leadership_changed)
+        loops = [("discovery", self._discover), ("audit", self._audit_now_and_then)]
+        loops += [(f"worker {number}", self._work) for number in range(options.workers)]
+        self._threads = [threading.Thread(target=loop, name=name, daemon=True) for name, loop in loops]
+        metrics.watch(
+            lambda: self._leadership.leading,
+            lambda: self._queue.depth,
+            lambda: self._queue.age,
+            lambda: self._queue.retrying,
+        )
+
+    def start(self) -> None:
+        for informer in self._informers:
+            informer.start()
+        if isinstance(self._leadership, Elector):
+            self._leadership.start()
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Stops acting at once, hands the lease over, and ends what it can within two seconds; what then hangs in a
+        call to an API server that does not answer ends with the process."""
+        self._stop.set()
+        self._queue.close()
+        deadline = time.monotonic() + STOP_SECONDS
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        enders = [informer.stop for informer in self._informers]
+        if isinstance(self._leadership, Elector):
+            enders.append(self._leadership.release)
+        _all_at_once(enders, STOP_SECONDS)
+
+    def unhealthy(self) -> str:
+        """A thread that died: only a restart helps."""
+        threads = [thread.name for thread in self._threads if not thread.is_alive()]
+        threads += ["informer" for informer in self._informers if not informer.alive]
+        if isinstance(self._leadership, Elector) and not self._leadership.alive:
+            threads.append("leader election")
+        return f"not running any more: {', '.join(threads)}" if threads else ""
+
+    def unready(self) -> str:
+        """What keeps it from acting, were it the leader."""
+        copies = {"pods": self._pods, "resourceclaims": self._claims, "deviceclasses": self._classes}
+        missing = [name for name, informer in copies.items() if not informer.synced.is_set()]
+        return self._resource.problem or (f"not listed yet: {', '.join(missing)}" if missing else "")
+
+    @property
+    def _informers(self) -> tuple[Informer, ...]:
+        return self._pods, self._claims, self._classes
+
+    def _informer(
+        self,
+        where: Callable[[], str],
+        *,
+        changed: Callable[[JsonObject], None] = lambda obj: None,
+        gone: Callable[[JsonObject], None] = lambda obj: None,
+        selectors: Mapping[str, str] | None = None,
+    ) -> Informer:
+        return Informer(
+            self._api,
+            where,
+            stop=self._stop,
+            trim=records.trim,
+            changed=changed,
+            gone=gone,
+            failed=self._call_failed,
+            selectors=selectors,
+        )
+
+    def _pod_changed(self, pod: JsonObject) -> None:
+        # Who does not lead keeps no queue: leading begins with a look at every pod.
+        if self._leadership.leading:
+            self._queue.add(records.key(records.metadata(pod)))
+
+    def _claim_gone(self, claim: JsonObject) -> None:
+        meta = records.metadata(claim)
+        self._keeper.forget(meta)
+        pod = records.owner(meta)
+        if pod is not None and self._leadership.leading:
+            self._queue.add(records.key(meta, pod.get("name")))
+
+    def _leadership_changed(self, leading: bool) -> None:
+        _log.info("leading" if leading else "no longer leading", extra={"fields": {"identity": self._options.identity}})
+        self._queue.clear()
+        if leading:
+            self._queue.add_all(self._pods.keys())
+
+    def _call_failed(self, failure: Failure) -> None:
+        metrics.failed(failure.kind)
+        if not self._stop.is_set():
+            _log.warning("a watch ended", extra={"fields": {"reason": failure.kind, "why": failure.message}})
+
+    def _class_names(self) -> list[str] | None:
+        return self._classes.keys() if self._classes.synced.is_set() else None
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            if self.unready() or not self._leadership.leading:
+                self._stop.wait(0.1)
+                continue
+            key = self._queue.get(timeout=0.5)
+            if key is not None:
+                self._see_to(key)
+
+    def _see_to(self, key: str) -> None:
+        try:
+            # A key may have waited in `get` while the lease was lost; whoever has it now looks at every pod.
+            if not self._leadership.leading:
+                return
+            verdict = self._keeper.see_to(key)
+            if verdict.again:
+                self._queue.retry(key, verdict.at_least)
+            else:
+                self._queue.forget(key)
+        except Exception:
+            _log.exception("could not see to a pod", extra={"fields": {"pod": key}})
+            self._queue.retry(key)
+        finally:
+            self._queue.done(key)
+
+    def _discover(self) -> None:
+        """Keeps the version up to date; quickly as long as there is none."""
+        while not self._stop.is_set():
+            try:
+                if self._resource.refresh():
+                    fields = {"version": self._resource.version, "problem": self._resource.problem}
+                    _log.info("the version of resource.k8s.io to speak", extra={"fields": fields})
+            except Failure as failure:
+                metrics.failed(failure.kind)
+                _log.warning("could not look for API versions", extra={"fields": {"why": str(failure)}})
+            self._stop.wait(DISCOVERY_SECONDS if self._resource.version else 1.0)
+
+    def _audit_now_and_then(self) -> None:
+        while not self._stop.is_set():
+            if self.unready() or not self._leadership.leading:
+                self._stop.wait(0.5)
+                continue
+            try:
+                self._audit.look()
+            except Exception:
+                _log.exception("could not look for pods without injection")
+            self._stop.wait(self._options.audit_seconds)
+
+
+def _metadata(obj: JsonObject | None) -> Mapping[str, object] | None:
+    return None if obj is None else records.metadata(obj)
+
+
+def _all_at_once(calls: list[Callable[[], None]], seconds: float) -> None:
+    """Runs them side by side and waits for at most so long."""
+    threads = [threading.Thread(target=call, daemon=True) for call in calls]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))

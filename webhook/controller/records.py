@@ -1,0 +1,70 @@
+"""What the controller keeps of an object's metadata: little, for there may be ten thousand of them."""
+
+import sys
+from collections.abc import Mapping
+from typing import TypeGuard
+
+from webhook import vocabulary
+from webhook.cluster.api import JsonObject
+
+_MEMBERS = frozenset({"namespace", "name", "uid", "deletionTimestamp", "ownerReferences", "annotations"})
+_ANNOTATIONS = (vocabulary.MODEL_FIT, vocabulary.PROFILE, vocabulary.DEVICE_COUNT, vocabulary.CLAIM)
+
+
+def trim(obj: JsonObject) -> None:
+    """Drops, in place, what the controller does not read. Other threads may read the object meanwhile: what stays is
+    never absent. Pods of one workload carry the same annotation, which is kept once."""
+    for key in [key for key in obj if key != "metadata"]:
+        del obj[key]
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict):
+        return
+    for key in [key for key in metadata if key not in _MEMBERS]:
+        del metadata[key]
+    annotations = metadata.get("annotations")
+    if is_object(annotations):
+        kept = ((key, annotations.get(key)) for key in _ANNOTATIONS)
+        metadata["annotations"] = {key: sys.intern(value) for key, value in kept if isinstance(value, str)}
+
+
+def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
+    """Whether it is a JSON object."""
+    return isinstance(value, Mapping)
+
+
+def metadata(obj: Mapping[str, object]) -> Mapping[str, object]:
+    """The object's metadata; empty where it has none."""
+    found = obj.get("metadata")
+    return found if is_object(found) else {}
+
+
+def annotation(meta: Mapping[str, object], key: str) -> str | None:
+    annotations = meta.get("annotations")
+    value = annotations.get(key) if is_object(annotations) else None
+    return value if isinstance(value, str) else None
+
+
+def label(meta: Mapping[str, object], key: str) -> str | None:
+    labels = meta.get("labels")
+    value = labels.get(key) if is_object(labels) else None
+    return value if isinstance(value, str) else None
+
+
+def key(meta: Mapping[str, object], name: object = None) -> str:
+    """`namespace/name`, as informers file it; of another object in the same namespace where `name` is given."""
+    return f"{meta.get('namespace')}/{name or meta.get('name')}"
+
+
+def owner(meta: Mapping[str, object]) -> Mapping[str, object] | None:
+    """The owner reference that says which pod an object belongs to."""
+    references = meta.get("ownerReferences")
+    for reference in references if isinstance(references, list) else []:
+        if is_object(reference) and reference.get("kind") == "Pod" and reference.get("controller"):
+            return reference
+    return None
+
+
+def owned_by(claim: Mapping[str, object], pod: Mapping[str, object]) -> bool:
+    """Whether the claim belongs to this very pod (both are metadata), not to an earlier one of its name."""
+    reference = owner(claim)
+    return reference is not None and reference.get("uid") == pod.get("uid")
