@@ -8,13 +8,23 @@ manual: meaning, unit, default.
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
+from webhook.core import cel, quantities
+from webhook.core.demand import MOST_ALTERNATIVES
 from webhook.core.policy import Policy
 from webhook.core.profiles import BUILTIN, Profile
 from webhook.errors import Fault, InvalidSettings, shown, shown_all
@@ -27,11 +37,28 @@ _SERVICE_LINK = re.compile(r"(_SERVICE_HOST|_SERVICE_PORT(_\w+)?|_PORT|_PORT_\d+
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"^{_LABEL}(\.{_LABEL})*$"
 _IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
+
+
+def _short_enough(expression: str) -> str:
+    if len(expression.encode("utf-8", "surrogatepass")) > cel.MAX_EXPRESSION:
+        raise ValueError(f"at most {cel.MAX_EXPRESSION} bytes")
+    return expression
+
+
+def _amount(quantity: str) -> str:
+    amount = quantities.parse(quantity)
+    if amount is None or amount < 0:
+        raise ValueError("a quantity of 0 or more such as 10 or 8Gi")
+    return quantity
+
+
 Driver = Annotated[str, StringConstraints(pattern=_SUBDOMAIN, max_length=63)]
 DeviceClass = Annotated[str, StringConstraints(pattern=_SUBDOMAIN, max_length=253)]
 Identifier = Annotated[str, StringConstraints(pattern=rf"^{_IDENTIFIER}$", max_length=32)]
 QualifiedName = Annotated[str, StringConstraints(pattern=rf"^{_LABEL}(\.{_LABEL})*/{_IDENTIFIER}$", max_length=96)]
-Expression = Annotated[str, StringConstraints(min_length=1, max_length=10 * 1024)]
+Expression = Annotated[str, StringConstraints(min_length=1), AfterValidator(_short_enough)]
+Amount = Annotated[str, AfterValidator(_amount)]
+Variable = Annotated[str, StringConstraints(pattern=rf"^{_IDENTIFIER}$", max_length=253)]
 ProfileName = Annotated[str, StringConstraints(pattern=rf"^{_LABEL}$", max_length=63)]
 
 
@@ -50,18 +77,54 @@ class ProfileSettings(_Group):
 
     driver: Driver
     """The driver's name, as in ResourceSlices. Required."""
-    device_class: DeviceClass
-    """The DeviceClass to ask for. Required."""
+    device_classes: list[DeviceClass] = Field(min_length=1, max_length=MOST_ALTERNATIVES)
+    """The DeviceClasses to try, in order: at most 8, or 4 with `shares`. Those that do not exist in the cluster are
+    passed over. Required."""
+    partition_classes: list[DeviceClass] = Field(default_factory=list)
+    """Those of `deviceClasses` whose devices are partitions that cannot work together: not used for several devices.
+    Default none."""
     capacity: Identifier = "memory"
     """The capacity that holds GPU memory, spelled as the driver publishes it. Default `memory`."""
-    selectors: list[Expression] = Field(default_factory=list, max_length=30)
-    """Further CEL conditions on a device, at most 30; each must guard its own look-ups. Default none."""
+    shares: dict[Identifier, Amount] = Field(default_factory=dict, max_length=16)
+    """What a model takes of a shareable device's other capacities, such as `cores: "25"`; what is not named here is
+    taken whole, or at the driver's default. Default none."""
+    selectors: list[Expression] = Field(default_factory=list, max_length=28)
+    """Further CEL conditions on a device, at most 28; each must guard its own look-ups. Default none."""
     product: QualifiedName | None = None
     """Attribute with domain that is equal on cards of one model, for several devices. Default none."""
 
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if len(set(self.device_classes)) < len(self.device_classes):
+            raise ValueError("deviceClasses: each class once")
+        if not set(self.partition_classes) <= set(self.device_classes):
+            raise ValueError("partitionClasses: only classes that are in deviceClasses")
+        if self.shares and len(self.device_classes) * 2 > MOST_ALTERNATIVES:
+            raise ValueError(f"deviceClasses: at most {MOST_ALTERNATIVES // 2} with shares, each is tried in two ways")
+        if self.capacity in self.shares:
+            raise ValueError("shares: other capacities than the one that holds GPU memory")
+        return self
+
     def profile(self, name: str) -> Profile:
         """The core's value."""
-        return Profile(name, self.driver, self.device_class, self.capacity, tuple(self.selectors), self.product)
+        return Profile(
+            name=name,
+            driver=self.driver,
+            device_classes=tuple(self.device_classes),
+            capacity=self.capacity,
+            selectors=tuple(self.selectors),
+            product=self.product,
+            partition_classes=tuple(self.partition_classes),
+            shares=self.shares,
+        )
+
+
+class SystemMemorySettings(_Group):
+    """System memory from a DRA memory driver."""
+
+    device_class: DeviceClass | None = None
+    """DeviceClass of dra-driver-memory, such as `dra.memory`: the claim then takes the model's `memory` from it too,
+    beside the memory request. Needs consumable capacity (Kubernetes 1.36). Default none."""
 
 
 class Settings(_Group):
@@ -69,6 +132,14 @@ class Settings(_Group):
 
     profile: str = "nvidia"
     """Device profile of pods that name none: a built-in one or one of `profiles`. Default `nvidia`."""
+    placement: Literal["any", "tightest"] = "any"
+    """`any`: the first device that is large enough, which is what the scheduler does. `tightest`: smaller ones are
+    looked for first. Default `any`."""
+    system_memory: SystemMemorySettings = SystemMemorySettings()
+    """System memory from a DRA memory driver. Default off."""
+    device_count_variable: Variable | None = None
+    """Name of an environment variable for the target containers with the number of devices, where a pod asks for one
+    number; with `auto` it is not known when the pod is admitted. Default none."""
     memory_requests: Literal["fill", "ignore"] = "fill"
     """`fill`: the model's `memory` becomes the first target container's memory request where nobody set one.
     `ignore`: pods' memory requests are left alone. Default `fill`."""
@@ -113,6 +184,9 @@ class Settings(_Group):
         return Policy(
             profile=self.profile,
             profiles=BUILTIN | own,
+            placement=self.placement,
+            system_memory_class=self.system_memory.device_class,
+            device_count_variable=self.device_count_variable,
             memory_requests=self.memory_requests,
             device_plugin_requests=self.device_plugin_requests,
             uninjected_pods=self.uninjected_pods,
@@ -203,6 +277,7 @@ def _fault(detail: ErrorDetails, sources: Mapping[str, str]) -> Fault:
     key, *rest = map(str, detail["loc"])
     where = ".".join([sources.get(key, key), *rest])
     if detail["type"] != "extra_forbidden":
-        return Fault(where, shown(detail["input"]), detail["msg"])
-    fields = ProfileSettings.model_fields if rest else Settings.model_fields
+        return Fault(where, shown(detail["input"]), detail["msg"].removeprefix("Value error, "))
+    groups: dict[str, type[_Group]] = {"profiles": ProfileSettings, "systemMemory": SystemMemorySettings}
+    fields = groups[key].model_fields if rest else Settings.model_fields
     return Fault(where, "a setting that does not exist", f"one of {shown_all(map(to_camel, fields), 32)}")

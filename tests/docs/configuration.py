@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
-from webhook.settings import PREFIX, ProfileSettings, Settings
+from webhook.settings import PREFIX, ProfileSettings, Settings, SystemMemorySettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 
@@ -29,21 +29,29 @@ profile: acme
 profiles:
   acme:
     driver: gpu.acme.example
-    deviceClass: gpu.acme.example
+    deviceClasses: [gpu.acme.example]
     selectors:
     - '"gpu.acme.example" in device.attributes && "ecc" in device.attributes["gpu.acme.example"]
       && device.attributes["gpu.acme.example"]["ecc"]'
 ```
 
 In a selector an unknown key is an error that stops the pod's scheduling on every node, so each look-up needs its guard.
+Names and lengths are checked at the start; whether the CEL compiles, only an API server knows:
+
+```sh
+echo '{"vram_gb": 8}' | modelfit convert --config config.yaml --profile acme | kubectl create --dry-run=server -f -
+```
 """
+
+_SYSTEM_MEMORY = "\n## System memory\n\nUnder `systemMemory`:\n"
 
 
 def render() -> str:
     """The whole page."""
     settings = "".join(_section(name, field, env=True) for name, field in Settings.model_fields.items())
     profile = "".join(_section(name, field, env=False) for name, field in ProfileSettings.model_fields.items())
-    return f"{_HEAD}\n## Settings\n{settings}{_PROFILE}{profile}"
+    memory = "".join(_section(name, field, env=False) for name, field in SystemMemorySettings.model_fields.items())
+    return f"{_HEAD}\n## Settings\n{settings}{_PROFILE}{profile}{_SYSTEM_MEMORY}{memory}"
 
 
 def _section(name: str, field: FieldInfo, env: bool) -> str:

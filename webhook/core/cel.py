@@ -1,7 +1,8 @@
 """Selector expressions. Every text that comes from outside enters CEL through `literal`, and nowhere else.
 
 Every look-up is guarded, the domain's too: in a selector an unknown key is an error, and one device that lacks it
-aborts scheduling of the pod on all nodes (seen on 1.36). `a && b` absorbs an error of `b` where `a` is false.
+aborts scheduling of the pod on all nodes (seen on 1.36). `a && b` absorbs an error of `b` where `a` is false. So is
+every type: equality between types is false, and an order between them is the same error as an unknown key.
 """
 
 MAX_EXPRESSION = 10 * 1024
@@ -24,14 +25,26 @@ def at_least(driver: str, capacity: str, quantity: str) -> str:
     return f"{_present('capacity', driver, capacity)} && {found}.compareTo(quantity({literal(quantity)})) >= 0"
 
 
+def at_most(driver: str, capacity: str, quantity: str) -> str:
+    """The device publishes `capacity` under `driver`, and no more of it than `quantity` (canonical)."""
+    found = _lookup("capacity", driver, capacity)
+    return f"{_present('capacity', driver, capacity)} && {found}.compareTo(quantity({literal(quantity)})) <= 0"
+
+
+def lacks_capacity(driver: str, capacities: tuple[str, ...]) -> str:
+    """The device does not publish all of `capacities`."""
+    return " || ".join(f"!({_present('capacity', driver, capacity)})" for capacity in capacities)
+
+
 def attribute_at_least(driver: str, attribute: str, least: int) -> str:
     """The device has the integer attribute, and it is no less than `least`."""
-    return f"{_present('attributes', driver, attribute)} && {_lookup('attributes', driver, attribute)} >= {least:d}"
+    found = _lookup("attributes", driver, attribute)
+    return f"{_present('attributes', driver, attribute)} && type({found}) == int && {found} >= {least:d}"
 
 
 def attribute_true(driver: str, attribute: str) -> str:
     """The device has the boolean attribute, and it is true."""
-    return f"{_present('attributes', driver, attribute)} && {_lookup('attributes', driver, attribute)}"
+    return f"{_present('attributes', driver, attribute)} && {_lookup('attributes', driver, attribute)} == true"
 
 
 def attribute_in(driver: str, attribute: str, values: tuple[str, ...]) -> str:
@@ -44,6 +57,12 @@ def attribute_not(driver: str, attribute: str, value: str) -> str:
     """The device has the string attribute, and it is not `value`."""
     found = _lookup("attributes", driver, attribute)
     return f"{_present('attributes', driver, attribute)} && {found} != {literal(value)}"
+
+
+def attribute_unless(driver: str, attribute: str, value: str) -> str:
+    """The device does not have the attribute, or it is not `value`."""
+    found = _lookup("attributes", driver, attribute)
+    return f"!({_present('attributes', driver, attribute)} && {found} == {literal(value)})"
 
 
 def _present(table: str, driver: str, key: str) -> str:

@@ -120,6 +120,8 @@ def _examine(review: Review, pod: Pod, policy: Policy) -> Plan:
         warnings += rules.foreign_scheduler(pod)
     if found or asked is None or containers is None:
         raise Refusal(found[0][0], [fault for _, fault in found])
+    if policy.device_count_variable and len(asked.counts) > 1:
+        warnings.append(f"{policy.device_count_variable} is not set: the scheduler chooses among the device counts")
     if policy.memory_requests == "fill":
         warnings += memory.shortfalls(pod, containers[0], asked.need)
     return Plan(asked, containers, warnings)
@@ -140,12 +142,22 @@ def _inject(review: Review, pod: Pod, plan: Plan, policy: Policy) -> Decision:
     if not need.cpu_only:
         entry = pods.alias_entry(pod)
         claim = str(entry["resourceClaimName"]) if entry else claims.names.for_review(need, review.uid)
-    patch = inject(pod, need, claim, plan.containers, policy.memory_requests == "fill")
+    variable = _told(plan.demand, policy)
+    patch = inject(pod, need, claim, plan.containers, policy.memory_requests == "fill", variable)
     warnings = list(plan.warnings)
     if patch:
         warnings.insert(0, _summary(plan, claim))
     reason = Reason.CPU_ONLY if claim is None else Reason.INJECTED if patch else Reason.ALREADY_INJECTED
     return Decision(True, reason, tuple(patch), _cut(warnings), claim=claim)
+
+
+def _told(asked: Demand, policy: Policy) -> tuple[str, str] | None:
+    """The number of devices as an environment variable, if the operator wants it told. Of several numbers that would
+    do the scheduler chooses one, long after the container's environment is fixed."""
+    name = policy.device_count_variable
+    if name is None or asked.need.cpu_only or len(asked.counts) > 1:
+        return None
+    return name, str(asked.counts[0])
 
 
 def _summary(plan: Plan, claim: str | None) -> str:
@@ -156,7 +168,7 @@ def _summary(plan: Plan, claim: str | None) -> str:
     where = shown_all((container.name for container in plan.containers), 3)
     context = f", for a context of {need.context} tokens" if need.context else ""
     return (
-        f"modelfit: claim {claim} of {plan.demand.profile.device_class} "
+        f"modelfit: claim {claim} of {' or '.join(plan.demand.profile.device_classes)} "
         f"(gpu.memory {need.gpu_memory_quantity}{memory_part}{context}) for {where}"
     )
 

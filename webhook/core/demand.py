@@ -3,8 +3,10 @@
 The webhook and the controller both read it from here, so a claim is always the one that the admission promised.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from webhook import vocabulary
 from webhook.core import modelfit
@@ -23,11 +25,14 @@ MOST_ALTERNATIVES = 8
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """`counts` are the numbers of devices that would do, most wanted first; one number is the usual case."""
+    """`counts` are the numbers of devices that would do, most wanted first; one number is the usual case. The last
+    two are the operator's: see `Policy`."""
 
     need: Need
     profile: Profile
     counts: tuple[int, ...] = (1,)
+    placement: Literal["any", "tightest"] = "any"
+    system_memory_class: str | None = None
 
 
 def read(annotations: Mapping[str, str], policy: Policy) -> Demand:
@@ -46,17 +51,26 @@ def read(annotations: Mapping[str, str], policy: Policy) -> Demand:
         refusals.append(refusal)
     counts: tuple[int, ...] = ()
     try:
-        counts = _counts(annotations.get(vocabulary.DEVICE_COUNT, "1"), need)
+        counts = _counts(annotations.get(vocabulary.DEVICE_COUNT, "1"), need, policy)
     except Refusal as refusal:
         refusals.append(refusal)
     if refusals or need is None or profile is None:
         raise Refusal(refusals[0].reason, [fault for refusal in refusals for fault in refusal.faults])
-    if max(counts) > 1 and profile.product is None and not need.cpu_only:
-        raise _unsupported(
-            f"several devices of the profile {shown(profile.name)}, which names no product attribute",
-            "1, or a profile whose devices say which model they are",
-        )
-    return Demand(need, profile, counts)
+    return of(need, profile, policy, counts)
+
+
+def of(need: Need, profile: Profile, policy: Policy, counts: tuple[int, ...] = (1,)) -> Demand:
+    """The demand for one of `counts` devices of a profile. Raises Refusal where the profile cannot serve several."""
+    if need.cpu_only:
+        return Demand(need, profile)
+    if max(counts) > 1:
+        _check_several(profile)
+    listed = _listed(counts, profile)
+    if listed != counts:
+        left_out = ", ".join(map(str, counts[len(listed) :]))
+        warning = f"a claim lists {MOST_ALTERNATIVES} alternatives, so the device counts {left_out} are not tried"
+        need = dataclasses.replace(need, warnings=(*need.warnings, warning))
+    return Demand(need, profile, listed, policy.placement, policy.system_memory_class)
 
 
 def profile_named(name: str, policy: Policy, path: str) -> Profile:
@@ -73,22 +87,48 @@ def where(annotation: str) -> str:
     return f"metadata.annotations[{annotation}]"
 
 
-def _counts(text: str, need: Need | None) -> tuple[int, ...]:
+def _counts(text: str, need: Need | None, policy: Policy) -> tuple[int, ...]:
+    # The system memory of the same claim is a device too.
+    most = MOST_DEVICES - 1 if policy.system_memory_class else MOST_DEVICES
     if text == "auto":
-        return _automatic(need) if need else ()
-    if not (text.isascii() and text.isdigit() and len(text) <= 2 and 1 <= int(text) <= MOST_DEVICES):
-        fault = Fault(where(vocabulary.DEVICE_COUNT), shown(text), f"a number from 1 to {MOST_DEVICES}, or auto")
+        return _automatic(need, most) if need else ()
+    if not (text.isascii() and text.isdigit() and len(text) <= 2 and 1 <= int(text) <= most):
+        fault = Fault(where(vocabulary.DEVICE_COUNT), shown(text), f"a number from 1 to {most}, or auto")
         raise Refusal(Reason.INVALID_DEVICE_COUNT, [fault])
     return (int(text),)
 
 
-def _automatic(need: Need) -> tuple[int, ...]:
+def _automatic(need: Need, most: int) -> tuple[int, ...]:
     """The fit's own counts. A model is never split by guess."""
     if need.cpu_only:
         return (1,)
-    counts = tuple(count for count in need.tensor_parallel if count <= MOST_DEVICES)[:MOST_ALTERNATIVES]
+    counts = tuple(count for count in need.tensor_parallel if count <= most)
     if not counts:
         raise _unsupported('"auto" with a fit that has no supports_tp', "a fit with supports_tp, or a number")
+    return counts
+
+
+def _check_several(profile: Profile) -> None:
+    if profile.product is None:
+        raise _unsupported(
+            f"several devices of the profile {shown(profile.name)}, which names no product attribute",
+            "1, or a profile whose devices say which model they are",
+        )
+    if not profile.classes_for(2):
+        raise _unsupported(
+            f"several devices of the profile {shown(profile.name)}, which has only partitions of a card",
+            "1, or a profile with a class of whole cards",
+        )
+
+
+def _listed(counts: tuple[int, ...], profile: Profile) -> tuple[int, ...]:
+    """As many of the counts, fewest first, as one request can list with each class and share of the profile."""
+    variants = 2 if profile.shares else 1
+    total = 0
+    for index, count in enumerate(counts):
+        total += len(profile.classes_for(count)) * variants
+        if total > MOST_ALTERNATIVES:
+            return counts[: max(index, 1)]
     return counts
 
 

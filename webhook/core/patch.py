@@ -25,9 +25,15 @@ class Operation(TypedDict):
 
 
 def inject(
-    pod: Pod, need: Need, claim: str | None, containers: Sequence[Container], fill_memory: bool
+    pod: Pod,
+    need: Need,
+    claim: str | None,
+    containers: Sequence[Container],
+    fill_memory: bool,
+    variable: tuple[str, str] | None = None,
 ) -> list[Operation]:
-    """Everything that an admitted pod gets. `claim` is the claim's name, None for a model that needs no GPU."""
+    """Everything that an admitted pod gets. `claim` is the claim's name, None for a model that needs no GPU.
+    `variable` (name and value) joins the environment of `containers` where the name is not taken."""
     operations: list[Operation] = []
     quantity = need.memory_quantity
     resources = _JSON.encode(_figures(need))
@@ -41,6 +47,8 @@ def inject(
         )
     for container in containers:
         operations += _container(container, claim is not None, quantity if container is filled else None)
+        if variable is not None:
+            operations += _environment(container, *variable)
     return operations + _metadata(pod, resources, claim)
 
 
@@ -64,6 +72,12 @@ def _container(container: Container, claimed: bool, quantity: str | None) -> lis
     if quantity is not None:
         operations += _set(container.resources, "requests", path, {"memory": quantity})
     return operations
+
+
+def _environment(container: Container, name: str, value: str) -> list[Operation]:
+    if any(isinstance(entry, dict) and entry.get("name") == name for entry in container.environment):
+        return []
+    return _append(container.body, "env", container.path, {"name": name, "value": value})
 
 
 def _metadata(pod: Pod, resources: str, claim: str | None) -> list[Operation]:

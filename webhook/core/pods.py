@@ -29,6 +29,10 @@ class Container:
     def claims(self) -> Sequence[object]:
         return sequence(self.resources, "claims", f"{self.field}.resources")
 
+    @property
+    def environment(self) -> Sequence[object]:
+        return sequence(self.body, "env", self.field)
+
     def amounts(self, kind: str) -> Mapping[str, object]:
         """`requests` or `limits`."""
         return mapping(self.resources, kind, f"{self.field}.resources")

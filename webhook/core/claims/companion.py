@@ -1,6 +1,6 @@
 """The claim of one admitted pod, recomputed from the pod's metadata: what the controller creates."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from webhook import vocabulary
 from webhook.core import demand
@@ -9,10 +9,17 @@ from webhook.core.claims.manifest import manifest
 from webhook.core.policy import Policy
 
 
-def companion(metadata: Mapping[str, object], policy: Policy) -> dict[str, object] | None:
-    """The v1 ResourceClaim that the pod with this `metadata` waits for, owned by it; None where it waits for none:
+def companion(
+    metadata: Mapping[str, object],
+    policy: Policy,
+    *,
+    api_version: str = "v1",
+    classes: Collection[str] | None = None,
+) -> dict[str, object] | None:
+    """The ResourceClaim that the pod with this `metadata` waits for, owned by it; None where it waits for none:
     not annotated, disabled, no GPU needed, or a claim name that the webhook cannot have given. Raises Refusal where
-    the annotations cannot be used."""
+    the annotations cannot be used. `api_version` is v1, v1beta2 or v1beta1, whichever the server has; `classes` are
+    the names of the DeviceClasses that exist, None where that is not known."""
     annotations = _texts(metadata.get("annotations"))
     name = annotations.get(vocabulary.CLAIM)
     if vocabulary.MODEL_FIT not in annotations or not names.is_for_review(name) or name is None:
@@ -23,7 +30,8 @@ def companion(metadata: Mapping[str, object], policy: Policy) -> dict[str, objec
     if asked.need.cpu_only:
         return None
     owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"], "controller": True}
-    return manifest(asked, name=name, namespace=str(metadata["namespace"]), owner=owner)
+    namespace = str(metadata["namespace"])
+    return manifest(asked, name=name, namespace=namespace, owner=owner, api_version=api_version, classes=classes)
 
 
 def _texts(value: object) -> Mapping[str, str]:

@@ -1,16 +1,13 @@
 """Whole manifests: a claim or a template, with its provenance."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from webhook import vocabulary
 from webhook.core import quantities
-from webhook.core.claims.spec import spec
+from webhook.core.claims.versions import API_VERSIONS, body
 from webhook.core.demand import Demand
 from webhook.core.need import Need
-
-API_VERSIONS = ("v1", "v1alpha2")
-"""Versions of resource.k8s.io that `manifest` writes."""
 
 Kind = Literal["claim", "template"]
 
@@ -23,27 +20,29 @@ def manifest(
     kind: Kind = "claim",
     api_version: str = "v1",
     owner: Mapping[str, object] | None = None,
+    classes: Collection[str] | None = None,
 ) -> dict[str, object]:
-    """A ResourceClaim or ResourceClaimTemplate. `owner` is one entry of metadata.ownerReferences. Raises ValueError
-    for an API version that is not in API_VERSIONS."""
+    """A ResourceClaim or ResourceClaimTemplate. `owner` is one entry of metadata.ownerReferences; `classes` are the
+    names of the DeviceClasses that exist, None where that is not known. Raises ValueError for an API version that is
+    not in API_VERSIONS."""
     if api_version not in API_VERSIONS:
         raise ValueError(f"api_version {api_version!r}; want one of {', '.join(API_VERSIONS)}")
     if api_version == "v1alpha2":
         provenance: dict[str, object] = {}
-        body = _documented(demand.need)
+        claim = _documented(demand.need)
     else:
         provenance = {"labels": {vocabulary.MANAGED_BY: vocabulary.MANAGED_BY_US}, "annotations": _origin(demand.need)}
-        body = spec(demand)
+        claim = body(demand, api_version, classes)
     metadata: dict[str, object] = {"name": name}
     if namespace is not None:
         metadata["namespace"] = namespace
     if owner is not None:
         metadata["ownerReferences"] = [dict(owner)]
     if kind == "claim":
-        document = {"kind": "ResourceClaim", "metadata": metadata | provenance, "spec": body}
+        document = {"kind": "ResourceClaim", "metadata": metadata | provenance, "spec": claim}
     else:
         # Only what stands inside the template's spec is copied to the claims that are made from it.
-        inner: dict[str, object] = {"metadata": provenance, "spec": body} if provenance else {"spec": body}
+        inner: dict[str, object] = {"metadata": provenance, "spec": claim} if provenance else {"spec": claim}
         document = {"kind": "ResourceClaimTemplate", "metadata": metadata, "spec": inner}
     return {"apiVersion": f"resource.k8s.io/{api_version}", **document}
 

@@ -1,48 +1,87 @@
 """The ResourceClaimSpec of a demand, in the shape of resource.k8s.io/v1."""
 
+from collections.abc import Collection
+
 from webhook.core import cel, quantities
+from webhook.core.claims.alternatives import Alternative, alternatives, names
 from webhook.core.demand import Demand
 
 REQUEST = "gpu"
-"""Name of the one request in a claim."""
+"""Name of the request for the devices."""
+
+MEMORY_REQUEST = "memory"
+"""Name of the request for system memory, where the operator has a class for it."""
+
+# What ffromani/dra-driver-memory publishes: one shareable device for each NUMA zone.
+_MEMORY_DRIVER, _MEMORY_CAPACITY = "dra.memory", "size"
 
 
-def spec(demand: Demand) -> dict[str, object]:
-    """`{devices: {requests, constraints?}}`. One count is an exact request; several are alternatives, in order."""
-    if len(demand.counts) == 1:
-        request: dict[str, object] = {"name": REQUEST, "exactly": _request(demand, demand.counts[0])}
+def spec(demand: Demand, classes: Collection[str] | None = None, *, sharing: bool = True) -> dict[str, object]:
+    """`{devices: {requests, constraints?}}`. One alternative is an exact request; several are tried in order.
+
+    `classes` are the names of the DeviceClasses that exist, None where that is not known. Without `sharing` nothing is
+    said of capacities to consume: for API servers that have no word for it.
+    """
+    found = alternatives(demand, classes, sharing)
+    bodies = [_body(demand, each, sharing) for each in found]
+    labels = names(REQUEST, found)
+    if len(found) == 1:
+        request: dict[str, object] = {"name": REQUEST, "exactly": bodies[0]}
     else:
-        alternatives = [{"name": f"{REQUEST}-{count}", **_request(demand, count)} for count in demand.counts]
-        request = {"name": REQUEST, "firstAvailable": alternatives}
-    devices: dict[str, object] = {"requests": [request]}
-    if max(demand.counts) > 1:
-        # A model is split in equal parts: the slowest and the smallest card would set the pace for all.
-        devices["constraints"] = [{"requests": [REQUEST], "matchAttribute": demand.profile.product}]
+        named = [{"name": label, **body} for label, body in zip(labels, bodies, strict=True)]
+        request = {"name": REQUEST, "firstAvailable": named}
+    requests = [request]
+    if sharing and demand.system_memory_class and demand.need.memory:
+        requests.append(_system_memory(demand.system_memory_class, quantities.mebibytes(demand.need.memory)))
+    devices: dict[str, object] = {"requests": requests}
+    several = [label for label, each in zip(labels, found, strict=True) if each.count > 1]
+    if several:
+        # A model is split in equal parts: the slowest and the smallest card would set the pace for all. A single card
+        # need not say what it is.
+        whole = len(several) == len(found)
+        subject = [REQUEST] if whole else [f"{REQUEST}/{label}" for label in several]
+        devices["constraints"] = [{"requests": subject, "matchAttribute": demand.profile.product}]
     return {"devices": devices}
 
 
-def expressions(demand: Demand, count: int = 1) -> list[str]:
-    """The CEL conditions on each of `count` devices, all of which must hold."""
+def expressions(demand: Demand, each: Alternative, sharing: bool) -> list[str]:
+    """The CEL conditions on each device of an alternative, all of which must hold."""
     profile = demand.profile
-    conditions = [cel.at_least(profile.driver, profile.capacity, share(demand, count)), *profile.selectors]
+    conditions = [cel.at_least(profile.driver, profile.capacity, quantities.canonical(each.least))]
+    if each.most is not None:
+        conditions.append(cel.at_most(profile.driver, profile.capacity, quantities.canonical(each.most)))
+    conditions += profile.selectors
     if profile.bandwidth and demand.need.min_bandwidth:
         conditions.append(cel.attribute_at_least(profile.driver, profile.bandwidth, demand.need.min_bandwidth))
+    if sharing and not each.shares:
+        conditions.append(cel.lacks_capacity(profile.driver, tuple(profile.shares)))
     return conditions
 
 
-def share(demand: Demand, count: int) -> str:
-    """The quantity of memory on each of `count` devices, rounded up."""
-    return quantities.canonical(-(-quantities.mebibytes(demand.need.gpu_memory) // count))
-
-
-def _request(demand: Demand, count: int) -> dict[str, object]:
-    request: dict[str, object] = {
-        "deviceClassName": demand.profile.device_class,
-        "selectors": [{"cel": {"expression": expression}} for expression in expressions(demand, count)],
+def _body(demand: Demand, each: Alternative, sharing: bool) -> dict[str, object]:
+    body: dict[str, object] = {
+        "deviceClassName": each.device_class,
+        "selectors": [_selector(expression) for expression in expressions(demand, each, sharing)],
+    }
+    if sharing:
         # Where consumable capacity is on, this takes a share of a shareable device; where it is off the API server
         # drops the field, and the selector still holds.
-        "capacity": {"requests": {demand.profile.capacity: share(demand, count)}},
+        shares = demand.profile.shares if each.shares else {}
+        body["capacity"] = {"requests": {demand.profile.capacity: quantities.canonical(each.least), **shares}}
+    if each.count > 1:
+        body["count"] = each.count
+    return body
+
+
+def _system_memory(device_class: str, mebibytes: int) -> dict[str, object]:
+    amount = quantities.canonical(mebibytes)
+    body = {
+        "deviceClassName": device_class,
+        "selectors": [_selector(cel.at_least(_MEMORY_DRIVER, _MEMORY_CAPACITY, amount))],
+        "capacity": {"requests": {_MEMORY_CAPACITY: amount}},
     }
-    if count > 1:
-        request["count"] = count
-    return request
+    return {"name": MEMORY_REQUEST, "exactly": body}
+
+
+def _selector(expression: str) -> dict[str, object]:
+    return {"cel": {"expression": expression}}
