@@ -1,0 +1,90 @@
+"""Devices as the vendors' drivers publish them, and the scheduler's question put to an independent CEL engine.
+
+A device is what CEL sees: `driver`, `attributes` and `capacity` by domain, capacities in bytes. In Kubernetes an
+unknown domain reads as an empty map; here it is absent, which is the harder case.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import cel
+
+from tests.core.kit import Json
+
+GIB = 1 << 30
+_FACTORS = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": GIB, "Ti": 1 << 40, "Pi": 1 << 50}
+
+# profile → driver, attributes of a device that a model may have; taken from the drivers' sources.
+_GOOD: dict[str, tuple[str, Json]] = {
+    "nvidia": ("gpu.nvidia.com", {"type": "gpu", "productName": "NVIDIA A100-SXM4-80GB", "uuid": "GPU-1"}),
+    "nvidia-mig": ("gpu.nvidia.com", {"type": "mig", "productName": "NVIDIA A100-SXM4-80GB", "profile": "1g.10gb"}),
+    "amd": ("gpu.amd.com", {"type": "amdgpu", "productName": "AMD Instinct MI300X"}),
+    "intel": ("gpu.intel.com", {"type": "gpu", "model": "Arc Pro B60", "health": "Healthy"}),
+    "llmfit": ("llmfit.ai", {"kind": "gpu", "model": "MI300X", "healthy": True, "memoryBandwidthGBs": 5300}),
+    "hami": ("hami-core-gpu.project-hami.io", {"type": "hami-gpu", "productName": "NVIDIA A100"}),
+    "example": ("gpu.example.com", {"model": "LATEST-GPU-MODEL", "index": 0}),
+}
+_OTHER_CAPACITY: dict[str, dict[str, int]] = {"hami": {"cores": 100}, "example": {"compute": 100}}
+
+
+def good(profile: str, memory: int | None = 80 * GIB) -> Json:
+    """A device for the built-in profile, with so many bytes; None is a device that publishes no memory."""
+    driver, attributes = _GOOD[profile]
+    capacity = dict(_OTHER_CAPACITY.get(profile, {}))
+    if memory is not None:
+        capacity["memory"] = memory
+    return device(driver, attributes, capacity)
+
+
+def device(driver: str, attributes: Json, capacity: dict[str, int]) -> Json:
+    """One device of a driver that publishes all of it under its own domain."""
+    return {"driver": driver, "attributes": {driver: attributes}, "capacity": {driver: capacity}}
+
+
+def bare(driver: str) -> Json:
+    """A device that publishes nothing at all."""
+    return {"driver": driver, "attributes": {}, "capacity": {}}
+
+
+def requests(spec: Json) -> Iterator[Json]:
+    """The alternatives of a ResourceClaimSpec's one request, in order, each with class, selectors and capacity."""
+    (request,) = spec["devices"]["requests"]
+    if "exactly" in request:
+        yield request["exactly"]
+    else:
+        yield from request["firstAvailable"]
+
+
+def expressions(spec: Json) -> Iterator[str]:
+    """Every CEL expression in the spec."""
+    for request in requests(spec):
+        for selector in request["selectors"]:
+            yield selector["cel"]["expression"]
+
+
+def accepts(spec: Json, candidate: Json) -> bool:
+    """Whether one of the alternatives' selectors all hold for the device. An error of one is an error of this."""
+    verdicts = [
+        [evaluate(selector["cel"]["expression"], candidate) for selector in request["selectors"]]
+        for request in requests(spec)
+    ]
+    return any(all(verdict) for verdict in verdicts)
+
+
+def evaluate(expression: str, candidate: Json) -> bool:
+    """The expression's value for the device, which must be a truth value."""
+    context = {"device": candidate, "quantity": _bytes, "compareTo": _compare}
+    value = cel.compile(expression).execute(context)
+    assert isinstance(value, bool), (expression, value)
+    return value
+
+
+def _bytes(text: str) -> int:
+    number, suffix = (text[:-2], text[-2:]) if text[-2:] in _FACTORS else (text, "")
+    amount = Fraction(number) * _FACTORS.get(suffix, 1)
+    assert amount.denominator == 1, text
+    return int(amount)
+
+
+def _compare(left: int, right: int) -> int:
+    return (left > right) - (left < right)

@@ -1,0 +1,124 @@
+"""Pods and reviews as an API server sends them, and patches applied by somebody else's library."""
+
+import copy
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+import jsonpatch
+
+from webhook.core import decide, review
+from webhook.core.decide import Decision
+from webhook.core.policy import Policy
+from webhook.core.review import Review
+
+Json: TypeAlias = dict[str, Any]
+"""A decoded JSON object."""
+
+FIT = '{"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 8}'
+"""llmfit's documented example."""
+CPU_FIT = '{"model": "tiny", "estimated_vram_gb": 0, "estimated_memory_gb": 4}'
+
+UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
+CLAIM = "llama-7b-claim-58989f2cda"
+"""The claim of FIT under UID; the digits are `printf UID | sha256sum | cut -c1-10`."""
+
+REMOVED = object()
+"""As a keyword's value for `pod` and `container`: the member is left out."""
+
+
+def container(name: str = "server", **members: object) -> Json:
+    """A container that Kubernetes' own schema accepts."""
+    return _without_removed({"name": name, "image": "registry.example/llama:1"} | members)
+
+
+def pod(
+    fit: str | None = FIT,
+    *,
+    annotations: Mapping[str, object] | None = None,
+    metadata: Mapping[str, object] | None = None,
+    containers: Iterable[Json] | None = None,
+    **spec: object,
+) -> Json:
+    """A Pod with the fit in its annotation. `spec` are members of its spec."""
+    mine: Json = {} if fit is None else {"llmfit.ai/model-fit": fit}
+    body = {"name": "llama", "annotations": mine | dict(annotations or {})} | dict(metadata or {})
+    made: Json = {"containers": [container()] if containers is None else list(containers)} | spec
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": _without_removed(body),
+        "spec": _without_removed(made),
+    }
+
+
+def body(
+    target: Json | None,
+    *,
+    uid: str = UID,
+    namespace: str = "team-a",
+    operation: str = "CREATE",
+    kind: Mapping[str, str] | None = None,
+    old: Json | None = None,
+    **request: object,
+) -> Json:
+    """An AdmissionReview, decoded. `request` are more members of its request."""
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": uid,
+            "kind": dict(kind or {"group": "", "version": "v1", "kind": "Pod"}),
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "operation": operation,
+            "namespace": namespace,
+            "userInfo": {"username": "alice"},
+            "object": copy.deepcopy(target),
+            "oldObject": old,
+            "dryRun": False,
+        }
+        | request,
+    }
+
+
+def asked(target: Json | None, **parts: Any) -> Review:
+    """The parsed review of `body`."""
+    return review.parse(body(target, **parts))
+
+
+def mutate(target: Json, policy: Policy | None = None, **parts: Any) -> Decision:
+    """The mutating webhook's decision."""
+    return decide.mutate(asked(target, **parts), policy or Policy())
+
+
+def validate(target: Json, policy: Policy | None = None, **parts: Any) -> Decision:
+    """The validating webhook's decision."""
+    return decide.validate(asked(target, **parts), policy or Policy())
+
+
+def patched(target: Json, decision: Decision) -> Json:
+    """The object after the decision's patch, which goes through JSON text as it would on the wire."""
+    operations = json.loads(json.dumps(decision.patch))
+    result: Json = jsonpatch.apply_patch(copy.deepcopy(target), operations)
+    return result
+
+
+def admitted(target: Json, policy: Policy | None = None, **parts: Any) -> Json:
+    """The pod as it leaves the mutating webhook, which must allow it."""
+    decision = mutate(target, policy, **parts)
+    assert decision.allowed, decision.message
+    return patched(target, decision)
+
+
+def fit(**members: object) -> str:
+    """A ModelFit as text."""
+    return json.dumps(members)
+
+
+def raw(**members: str) -> str:
+    """A ModelFit whose values are given as JSON text, so that they need not be JSON."""
+    return "{" + ", ".join(f'"{key}": {value}' for key, value in members.items()) + "}"
+
+
+def _without_removed(members: Json) -> Json:
+    return {key: value for key, value in members.items() if value is not REMOVED}

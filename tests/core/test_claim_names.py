@@ -1,0 +1,75 @@
+"""Names of claims: DNS labels whatever the model is called, one an admission, the same for the same review."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.core.kit import UID
+from tests.core.schemas import assert_label
+from webhook.core.claims import names
+from webhook.core.need import Need
+
+MODELS = st.none() | st.text(max_size=300) | st.text(alphabet="aZ9-./_ ", max_size=300)
+UIDS = st.uuids().map(str) | st.text(min_size=1, max_size=100)
+
+
+def need(model: str | None) -> Need:
+    return Need(gpu_memory=Decimal(8), model=model)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("llama-7b", "llama-7b-claim"),
+        ("Qwen/Qwen2.5-7B-Instruct", "qwen-qwen2-5-7b-instruct-claim"),
+        ("  --Llama__3.1--  ", "llama-3-1-claim"),
+        ("7b", "7b-claim"),
+        ("ラマ", "model-claim"),
+        ("---", "model-claim"),
+        ("", "model-claim"),
+        (None, "model-claim"),
+        ("None", "none-claim"),
+        ("a" * 80, f"{'a' * 46}-claim"),
+        ("a" * 45 + "-b", f"{'a' * 45}-claim"),
+        ("x" + "/" * 2000 + "y", "x-claim"),
+    ],
+)
+def test_a_claim_is_named_after_its_model(model: str | None, name: str) -> None:
+    assert names.default(need(model)) == name
+    assert_label(name)
+
+
+def test_the_reviews_uid_makes_the_name_unique() -> None:
+    # printf UID | sha256sum | cut -c1-10
+    assert names.for_review(need("llama-7b"), UID) == "llama-7b-claim-58989f2cda"
+    assert names.for_review(need(None), UID) == "model-claim-58989f2cda"
+
+
+@given(MODELS, UIDS)
+@example("\ud800", "\ud800")
+@example("İ" * 100, "u")
+def test_a_name_is_a_dns_label_for_any_model_and_any_uid(model: str | None, uid: str) -> None:
+    for name in (names.default(need(model)), names.for_review(need(model), uid)):
+        assert_label(name)
+    assert names.is_for_review(names.for_review(need(model), uid))
+
+
+@given(MODELS, st.lists(UIDS, min_size=2, max_size=20, unique=True))
+def test_two_reviews_never_have_one_name_and_one_review_always_has_the_same(model: str | None, uids: list[str]) -> None:
+    made = [names.for_review(need(model), uid) for uid in uids]
+    assert len(set(made)) == len(uids)
+    assert made == [names.for_review(need(model), uid) for uid in uids]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        None, "", 7, "llama-7b-claim", "my-claim", "-claim-58989f2cda", "a-claim-58989f2cd", "a-claim-58989f2cdaa",
+        "a-claim-58989F2CDA", "a-claim-58989f2cdg", "A-claim-58989f2cda", "a--claim-58989f2cda", "a.b-claim-58989f2cda",
+        "a-claim-58989f2cda\n", "../a-claim-58989f2cda", "a" * 47 + "-claim-58989f2cda",
+    ],
+)  # fmt: skip
+def test_a_name_that_the_webhook_cannot_have_given_is_told_apart(name: object) -> None:
+    assert not names.is_for_review(name)

@@ -1,0 +1,196 @@
+"""Everything that llmfit prints, as it prints it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.core.kit import fit
+from webhook.core import modelfit
+from webhook.errors import Refusal
+from webhook.reasons import Reason
+
+SAMPLES = Path(__file__).parents[1] / "golden" / "llmfit"
+
+# file → gpu.memory, memory, model
+EXPECTED = {
+    "catalog-row-dense.json": ("3994Mi", "4404Mi", "Qwen/Qwen2.5-7B-Instruct"),
+    "catalog-row-moe.json": ("24474Mi", "26727Mi", "mistralai/Mixtral-8x7B-Instruct-v0.1"),
+    "claim-qwen2.5-7b.json": ("5Gi", None, "Qwen/Qwen2.5-7B"),
+    "fit-row-gpu.json": ("10271Mi", None, "PreDoctor/DeepSeek-R1-0528-Qwen3-8B-NVFP4-W4A16-PreTensor"),
+    "fit-row-moe-offload.json": ("2520Mi", "42415Mi", "Qwen/Qwen3-Coder-Next"),
+    "fit-row-cpu-only.json": ("0Gi", "14326Mi", "OsaurusAI/Bonsai-2-27B-Ternary-JANG"),
+    "info-qwen2.5-7b.json": ("0Gi", "9145Mi", "Qwen/Qwen2.5-7B-Instruct"),
+    "plan-qwen2.5-7b.json": ("5484Mi", "8Gi", "Qwen/Qwen2.5-7B-Instruct"),
+    "recommend-envelope-one-model.json": (
+        "10271Mi",
+        None,
+        "PreDoctor/DeepSeek-R1-0528-Qwen3-8B-NVFP4-W4A16-PreTensor",
+    ),
+}
+REFUSED = {"fit-row-cpu-offload.json", "fit-envelope-two-models.json"}
+
+
+def sample(name: str) -> str:
+    return (SAMPLES / name).read_text("utf-8")
+
+
+def test_every_sample_has_an_expectation() -> None:
+    assert {path.name for path in SAMPLES.glob("*.json")} == EXPECTED.keys() | REFUSED
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_llmfits_own_output_gives_its_figures(name: str) -> None:
+    need = modelfit.read(sample(name), "fit")
+    assert (need.gpu_memory_quantity, need.memory_quantity, need.model) == EXPECTED[name]
+    assert need.warnings == ()
+
+
+def test_a_cpu_offload_row_is_refused_with_both_ways_out() -> None:
+    with pytest.raises(Refusal) as refused:
+        modelfit.read(sample("fit-row-cpu-offload.json"), "fit")
+    assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
+    assert "cpu_offload" in str(refused.value)
+    assert "estimated_vram_gb" in str(refused.value)
+    assert "llmfit --json plan" in str(refused.value)
+
+
+def test_an_envelope_with_two_models_is_refused_by_name() -> None:
+    with pytest.raises(Refusal) as refused:
+        modelfit.read(sample("fit-envelope-two-models.json"), "fit")
+    assert refused.value.reason == Reason.AMBIGUOUS_MODEL_FIT
+    assert '"PreDoctor/DeepSeek-R1-0528-Qwen3-8B-NVFP4-W4A16-PreTensor"' in str(refused.value)
+    assert "Alexzander85/Qwen3.5-9B-Claude-4.6-Opus-Reasoning-Distilled-NVF" in str(refused.value)
+
+
+def test_the_claim_commands_bandwidth_is_kept() -> None:
+    assert modelfit.read(sample("claim-qwen2.5-7b.json"), "fit").min_bandwidth == 161
+
+
+def test_a_fit_rows_splits_and_context_are_kept() -> None:
+    need = modelfit.read(sample("fit-row-gpu.json"), "fit")
+    assert need.tensor_parallel == (1, 2, 4, 8)
+    assert need.context == 8192
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("memory_available_gb", 999),
+        ("gpu_count", 8),
+        ("gpu_vram_gb", 80),
+        ("utilization_pct", 99),
+        ("system", {"gpu_vram_gb": 24, "min_vram_gb": 24, "memory_required_gb": 24}),
+        ("gpus", [{"vram_gb": 24}]),
+        ("recommended_ram_gb", 99),
+        ("a_key_of_next_year", {"vram_gb": "many"}),
+    ],
+)
+def test_what_the_measuring_machine_had_and_unknown_keys_change_nothing(key: str, value: object) -> None:
+    row = json.loads(sample("fit-row-gpu.json"))
+    plain = modelfit.read(json.dumps(row), "fit")
+    assert modelfit.read(json.dumps(row | {key: value}), "fit") == plain
+
+
+GPU = {"GPU", "gpu", "Gpu"}
+TENSOR_PARALLEL = {"TP", "tp", "tensor_parallel", "TensorParallel", "Tensor Parallel"}
+MOE = {"MoE", "moe", "moe_offload", "MoeOffload", "MoE Offload"}
+OFFLOAD = {"CPU+GPU", "cpu_offload", "CpuOffload", "CPU Offload", "CPU + GPU"}
+CPU = {"CPU", "cpu", "Cpu", "cpu_only", "CpuOnly", "CPU-only"}
+
+
+@pytest.mark.parametrize("mode", sorted(GPU | TENSOR_PARALLEL))
+def test_a_run_on_gpus_needs_it_all_in_gpu_memory(mode: str) -> None:
+    need = modelfit.read(fit(memory_required_gb=10.5, run_mode=mode), "fit")
+    assert (need.gpu_memory_quantity, need.memory_quantity) == ("10752Mi", None)
+
+
+@pytest.mark.parametrize("mode", sorted(MOE))
+def test_offloaded_experts_are_system_memory(mode: str) -> None:
+    need = modelfit.read(fit(memory_required_gb=10, moe_offloaded_gb=40, run_mode=mode), "fit")
+    assert (need.gpu_memory, need.memory, need.warnings) == (10, 40, ())
+
+
+@pytest.mark.parametrize("mode", sorted(CPU))
+def test_a_run_on_the_cpu_needs_no_gpu(mode: str) -> None:
+    need = modelfit.read(fit(memory_required_gb=10, run_mode=mode), "fit")
+    assert (need.gpu_memory, need.memory, need.cpu_only) == (0, 10, True)
+
+
+@pytest.mark.parametrize("mode", sorted(OFFLOAD))
+def test_a_cpu_offload_row_needs_the_gpu_share_beside_it(mode: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        modelfit.read(fit(memory_required_gb=38, run_mode=mode), "fit")
+    assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
+    for key in ("estimated_vram_gb", "min_vram_gb"):
+        need = modelfit.read(fit(memory_required_gb=38, run_mode=mode, **{key: 20}), "fit")
+        assert (need.gpu_memory, need.memory) == (20, 38)
+
+
+@pytest.mark.parametrize("mode", ["", "  ", "turbo", "gpux", 5, True, ["GPU"], {"mode": "GPU"}])
+def test_a_run_mode_that_is_not_known_is_refused_with_the_known_ones(mode: object) -> None:
+    with pytest.raises(Refusal) as refused:
+        modelfit.read(fit(memory_required_gb=10, run_mode=mode), "fit")
+    assert refused.value.reason == Reason.INVALID_MODEL_FIT
+    assert str(refused.value).startswith("fit.run_mode: ")
+    assert "gpu, tensor_parallel, moe_offload, cpu_offload or cpu_only" in str(refused.value)
+
+
+@pytest.mark.parametrize("mode", ["GPU", "TP", "MoE"])
+def test_a_run_on_a_gpu_that_needs_none_of_it_is_a_contradiction(mode: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        modelfit.read(fit(memory_required_gb=0, moe_offloaded_gb=3, run_mode=mode), "fit")
+    assert refused.value.reason == Reason.INVALID_MODEL_FIT
+    assert str(refused.value).startswith("fit.memory_required_gb: 0 with run_mode")
+
+
+def test_a_plan_gives_its_minimum_and_explicit_figures_win_over_it() -> None:
+    plan = {"minimum": {"vram_gb": 5, "ram_gb": 8}, "recommended": {"vram_gb": 7, "ram_gb": 12}}
+    need = modelfit.read(fit(**plan), "fit")
+    assert (need.gpu_memory, need.memory) == (5, 8)
+    need = modelfit.read(fit(**plan, vram_gb=6), "fit")
+    assert (need.gpu_memory, need.memory) == (6, 8)
+
+
+def test_a_plan_without_gpu_memory_is_refused() -> None:
+    with pytest.raises(Refusal) as refused:
+        modelfit.read(fit(minimum={"vram_gb": None, "ram_gb": 8}), "fit")
+    assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
+
+
+@pytest.mark.parametrize("rows", [[], [{"name": "a"}, {"name": "b"}], [7], ["a"], [[]]])
+def test_an_envelope_without_exactly_one_model_is_refused(rows: list[object]) -> None:
+    with pytest.raises(Refusal) as refused:
+        modelfit.read(fit(models=rows), "fit")
+    assert refused.value.reason == Reason.AMBIGUOUS_MODEL_FIT
+    assert f"a list of {len(rows)}" in str(refused.value)
+    assert str(refused.value).startswith("fit.models: ")
+
+
+def test_an_envelope_with_one_model_reads_as_the_model() -> None:
+    row = {"name": "one", "min_vram_gb": 8}
+    assert modelfit.read(fit(models=[row]), "fit") == modelfit.read(fit(**row), "fit")
+
+
+@pytest.mark.parametrize("text", ["[]", '[{"min_vram_gb": 8}]', '[{"name": "a"}, {"name": "b"}]'])
+def test_a_bare_list_is_refused_even_with_one_model(text: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        modelfit.read(text, "fit")
+    assert refused.value.reason == Reason.AMBIGUOUS_MODEL_FIT
+
+
+@pytest.mark.parametrize("text", ["7", "null", "true", '"llama"', "8.5"])
+def test_a_bare_value_is_refused(text: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        modelfit.read(text, "fit")
+    assert refused.value.reason == Reason.INVALID_MODEL_FIT
+    assert "one JSON object" in str(refused.value)
+
+
+def test_no_figure_at_all_names_the_keys_there_are_and_the_ways_out() -> None:
+    with pytest.raises(Refusal) as refused:
+        modelfit.read('{"license": "mit", "min_ram_gb": 8}', "fit")
+    message = str(refused.value)
+    assert '"license", "min_ram_gb"' in message
+    assert "estimated_vram_gb, min_vram_gb or vram_gb" in message
+    assert "llmfit --json plan" in message
