@@ -38,12 +38,12 @@ class Alternative:
     """Whether the device publishes what the profile's `shares` name."""
 
 
-def alternatives(demand: Demand, classes: Collection[str] | None, sharing: bool) -> list[Alternative]:
+def alternatives(demand: Demand, classes: Collection[str] | None) -> list[Alternative]:
     """At least 1 and at most 8, in order. `classes` are the DeviceClasses that exist (None: not known). No other is
     listed, since one absent class keeps the pod from any device; where none exists the first is, so that the
-    scheduler's message names it. Without `sharing` it does not matter what else a device publishes."""
+    scheduler's message names it."""
     existing = {count: _existing(demand.profile.classes_for(count), classes) for count in demand.counts}
-    shares = (True, False) if sharing and demand.profile.shares else (True,)
+    shares = (True, False) if demand.profile.shares else (True,)
     room = MOST_ALTERNATIVES // (sum(map(len, existing.values())) * len(shares))
     ladder = next(each for each in _LADDERS if len(each) < room or not each) if demand.placement == "tightest" else ()
     found = []

@@ -13,13 +13,12 @@ def companion(
     metadata: Mapping[str, object],
     policy: Policy,
     *,
-    api_version: str = "v1",
     classes: Collection[str] | None = None,
 ) -> dict[str, object] | None:
-    """The ResourceClaim that the pod with this `metadata` waits for, owned by it; None where it waits for none:
+    """The v1 ResourceClaim that the pod with this `metadata` waits for, owned by it; None where it waits for none:
     not annotated, disabled, no GPU needed, or a claim name that the webhook cannot have given. Raises Refusal where
-    the annotations cannot be used. `api_version` is v1, v1beta2 or v1beta1, whichever the server has; `classes` are
-    the names of the DeviceClasses that exist, None where that is not known."""
+    the annotations cannot be used. `classes` are the names of the DeviceClasses that exist, None where that is not
+    known."""
     annotations = _texts(metadata.get("annotations"))
     name = annotations.get(vocabulary.CLAIM)
     if vocabulary.MODEL_FIT not in annotations or not names.is_for_review(name) or name is None:
@@ -31,7 +30,7 @@ def companion(
         return None
     owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"], "controller": True}
     namespace = str(metadata["namespace"])
-    return manifest(asked, name=name, namespace=namespace, owner=owner, api_version=api_version, classes=classes)
+    return manifest(asked, name=name, namespace=namespace, owner=owner, classes=classes)
 
 
 def _texts(value: object) -> Mapping[str, str]:

@@ -5,7 +5,8 @@ from typing import Literal
 
 from webhook import vocabulary
 from webhook.core import quantities
-from webhook.core.claims.versions import API_VERSIONS, body
+from webhook.core.claims.spec import spec
+from webhook.core.claims.versions import API_VERSIONS, translated
 from webhook.core.demand import Demand
 from webhook.core.need import Need
 
@@ -32,7 +33,7 @@ def manifest(
         claim = _documented(demand.need)
     else:
         provenance = {"labels": {vocabulary.MANAGED_BY: vocabulary.MANAGED_BY_US}, "annotations": _origin(demand.need)}
-        claim = body(demand, api_version, classes)
+        claim = translated(spec(demand, classes), api_version)
     metadata: dict[str, object] = {"name": name}
     if namespace is not None:
         metadata["namespace"] = namespace

@@ -16,14 +16,13 @@ MEMORY_REQUEST = "memory"
 _MEMORY_DRIVER, _MEMORY_CAPACITY = "dra.memory", "size"
 
 
-def spec(demand: Demand, classes: Collection[str] | None = None, *, sharing: bool = True) -> dict[str, object]:
+def spec(demand: Demand, classes: Collection[str] | None = None) -> dict[str, object]:
     """`{devices: {requests, constraints?}}`. One alternative is an exact request; several are tried in order.
 
-    `classes` are the names of the DeviceClasses that exist, None where that is not known. Without `sharing` nothing is
-    said of capacities to consume: for API servers that have no word for it.
+    `classes` are the names of the DeviceClasses that exist, None where that is not known.
     """
-    found = alternatives(demand, classes, sharing)
-    bodies = [_body(demand, each, sharing) for each in found]
+    found = alternatives(demand, classes)
+    bodies = [_body(demand, each) for each in found]
     labels = names(REQUEST, found)
     if len(found) == 1:
         request: dict[str, object] = {"name": REQUEST, "exactly": bodies[0]}
@@ -31,7 +30,7 @@ def spec(demand: Demand, classes: Collection[str] | None = None, *, sharing: boo
         named = [{"name": label, **body} for label, body in zip(labels, bodies, strict=True)]
         request = {"name": REQUEST, "firstAvailable": named}
     requests = [request]
-    if sharing and demand.system_memory_class and demand.need.memory:
+    if demand.system_memory_class and demand.need.memory:
         requests.append(_system_memory(demand.system_memory_class, quantities.mebibytes(demand.need.memory)))
     devices: dict[str, object] = {"requests": requests}
     several = [label for label, each in zip(labels, found, strict=True) if each.count > 1]
@@ -44,7 +43,7 @@ def spec(demand: Demand, classes: Collection[str] | None = None, *, sharing: boo
     return {"devices": devices}
 
 
-def expressions(demand: Demand, each: Alternative, sharing: bool) -> list[str]:
+def expressions(demand: Demand, each: Alternative) -> list[str]:
     """The CEL conditions on each device of an alternative, all of which must hold."""
     profile = demand.profile
     conditions = [cel.at_least(profile.driver, profile.capacity, quantities.canonical(each.least))]
@@ -53,21 +52,23 @@ def expressions(demand: Demand, each: Alternative, sharing: bool) -> list[str]:
     conditions += profile.selectors
     if profile.bandwidth and demand.need.min_bandwidth:
         conditions.append(cel.attribute_at_least(profile.driver, profile.bandwidth, demand.need.min_bandwidth))
-    if sharing and not each.shares:
+    if not each.shares:
         conditions.append(cel.lacks_capacity(profile.driver, tuple(profile.shares)))
     return conditions
 
 
-def _body(demand: Demand, each: Alternative, sharing: bool) -> dict[str, object]:
+def _body(demand: Demand, each: Alternative) -> dict[str, object]:
+    # Where consumable capacity is on, this takes a share of a shareable device; where it is off the API server drops
+    # the field, and the selector still holds.
+    taken = {
+        demand.profile.capacity: quantities.canonical(each.least),
+        **(demand.profile.shares if each.shares else {}),
+    }
     body: dict[str, object] = {
         "deviceClassName": each.device_class,
-        "selectors": [_selector(expression) for expression in expressions(demand, each, sharing)],
+        "selectors": [_selector(expression) for expression in expressions(demand, each)],
+        "capacity": {"requests": taken},
     }
-    if sharing:
-        # Where consumable capacity is on, this takes a share of a shareable device; where it is off the API server
-        # drops the field, and the selector still holds.
-        shares = demand.profile.shares if each.shares else {}
-        body["capacity"] = {"requests": {demand.profile.capacity: quantities.canonical(each.least), **shares}}
     if each.count > 1:
         body["count"] = each.count
     return body
