@@ -138,13 +138,14 @@ def test_every_manifest_is_what_an_api_server_takes(
         assert len({alternative["name"] for alternative in alternatives}) == len(alternatives)
 
 
-def test_a_templates_provenance_is_where_claims_inherit_it() -> None:
+def test_a_template_keeps_its_provenance_and_passes_none_of_it_on() -> None:
     template: Json = claims.manifest(asked(), name="x", kind="template")
-    assert template["metadata"] == {"name": "x"}
-    assert template["spec"]["metadata"] == {
+    assert template["metadata"] == {
+        "name": "x",
         "labels": {"app.kubernetes.io/managed-by": "modelfit"},
         "annotations": {"llmfit.ai/gpu-memory": "8Gi", "llmfit.ai/memory": "12Gi", "llmfit.ai/model": "llama-7b"},
     }
+    assert list(template["spec"]) == ["spec"]
 
 
 def test_an_owner_is_copied_exactly() -> None:

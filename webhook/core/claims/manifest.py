@@ -39,13 +39,16 @@ def manifest(
         metadata["namespace"] = namespace
     if owner is not None:
         metadata["ownerReferences"] = [dict(owner)]
-    if kind == "claim":
-        document = {"kind": "ResourceClaim", "metadata": metadata | provenance, "spec": claim}
-    else:
-        # Only what stands inside the template's spec is copied to the claims that are made from it.
-        inner: dict[str, object] = {"metadata": provenance, "spec": claim} if provenance else {"spec": claim}
-        document = {"kind": "ResourceClaimTemplate", "metadata": metadata, "spec": inner}
-    return {"apiVersion": f"resource.k8s.io/{api_version}", **document}
+    metadata |= provenance
+    # A template's provenance stays its own. Its claims are made by kube-controller-manager, so our managed-by label
+    # would be untrue on them; and its workers write into the annotations that a template passes on (Kubernetes 1.36,
+    # pkg/controller/resourceclaim), which many pods at once make a race.
+    return {
+        "apiVersion": f"resource.k8s.io/{api_version}",
+        "kind": "ResourceClaim" if kind == "claim" else "ResourceClaimTemplate",
+        "metadata": metadata,
+        "spec": claim if kind == "claim" else {"spec": claim},
+    }
 
 
 def _documented(need: Need) -> dict[str, object]:
