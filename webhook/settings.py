@@ -59,6 +59,7 @@ QualifiedName = Annotated[str, StringConstraints(pattern=rf"^{_LABEL}(\.{_LABEL}
 Expression = Annotated[str, StringConstraints(min_length=1), AfterValidator(_short_enough)]
 Amount = Annotated[str, AfterValidator(_amount)]
 Variable = Annotated[str, StringConstraints(pattern=rf"^{_IDENTIFIER}$", max_length=253)]
+ObjectName = Annotated[str, StringConstraints(pattern=_SUBDOMAIN, max_length=253)]
 ProfileName = Annotated[str, StringConstraints(pattern=rf"^{_LABEL}$", max_length=63)]
 
 
@@ -127,6 +128,25 @@ class SystemMemorySettings(_Group):
     beside the memory request. Needs consumable capacity (Kubernetes 1.36). Default none."""
 
 
+class CertificatesSettings(_Group):
+    """The webhook's certificate, where the controller is its owner. The Helm chart writes this group."""
+
+    namespace: ObjectName
+    """Namespace of the Secret and of the Service. Required."""
+    secret: ObjectName
+    """Secret that holds the certificate; it exists already, the controller writes only its data. Required."""
+    service: ObjectName
+    """Service that the API server calls the webhook by, which the certificate is for. Required."""
+    mutating_webhook_configuration: ObjectName | None = None
+    """MutatingWebhookConfiguration whose webhooks get the authority as `caBundle`. Default none."""
+    validating_webhook_configuration: ObjectName | None = None
+    """ValidatingWebhookConfiguration whose webhooks get it. Default none."""
+    authority_lifetime_days: int = Field(default=365, ge=1, le=36500)
+    """Life of an authority in days; at least three times that of a leaf. Default 365."""
+    leaf_lifetime_days: int = Field(default=30, ge=1, le=36500)
+    """Life of a serving certificate in days. Default 30."""
+
+
 class Settings(_Group):
     """Every setting, with its default."""
 
@@ -177,6 +197,9 @@ class Settings(_Group):
     )
     """Namespaces in which the webhook is not called: the controller does not miss its work there. Its own namespace and
     those labelled `llmfit.ai/inject: disabled` need not be named. Default `kube-system` alone."""
+
+    certificates: CertificatesSettings | None = None
+    """The webhook's certificate, where the controller is its owner. Default none: others make it."""
 
     def policy(self) -> Policy:
         """What the core needs of it."""
