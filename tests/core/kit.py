@@ -3,12 +3,14 @@
 import copy
 import json
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from typing import Any, TypeAlias
 
 import jsonpatch
 
 from webhook.core import decide, review
 from webhook.core.decide import Decision
+from webhook.core.need import Need
 from webhook.core.policy import Policy
 from webhook.core.review import Review
 
@@ -23,7 +25,12 @@ UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 CLAIM = "llama-7b-claim-58989f2cda"
 """The claim of FIT under UID; the digits are `printf UID | sha256sum | cut -c1-10`."""
 
-REMOVED = object()
+
+class _Mark(Enum):
+    REMOVED = "removed"
+
+
+REMOVED = _Mark.REMOVED
 """As a keyword's value for `pod` and `container`: the member is left out."""
 
 
@@ -55,11 +62,11 @@ def pod(
 def body(
     target: Json | None,
     *,
-    uid: str = UID,
-    namespace: str = "team-a",
-    operation: str = "CREATE",
+    uid: object = UID,
+    namespace: object = "team-a",
+    operation: object = "CREATE",
     kind: Mapping[str, str] | None = None,
-    old: Json | None = None,
+    old: object = None,
     **request: object,
 ) -> Json:
     """An AdmissionReview, decoded. `request` are more members of its request."""
@@ -108,6 +115,11 @@ def admitted(target: Json, policy: Policy | None = None, **parts: Any) -> Json:
     decision = mutate(target, policy, **parts)
     assert decision.allowed, decision.message
     return patched(target, decision)
+
+
+def amounts(need: Need) -> tuple[object, object]:
+    """GPU memory and memory of a need in GiB."""
+    return need.gpu_memory, need.memory
 
 
 def fit(**members: object) -> str:

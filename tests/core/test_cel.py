@@ -6,6 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.core.devices import GIB, device, evaluate
+from tests.core.kit import Json
 from webhook.core import cel
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=cel.MAX_LITERAL)
@@ -55,7 +56,7 @@ def test_no_name_changes_the_shape_of_a_selector(text: str) -> None:
     assert evaluate(value, device(text, {text: f"{text}x"}, {})) is False
 
 
-BUILDERS = {
+BUILDERS: dict[str, tuple[str, Json, dict[str, int]]] = {
     "at_least": (cel.at_least("d", "memory", "8Gi"), {}, {"memory": 8 * GIB}),
     "attribute_at_least": (cel.attribute_at_least("d", "a", 161), {"a": 161}, {}),
     "attribute_true": (cel.attribute_true("d", "a"), {"a": True}, {}),
@@ -87,5 +88,5 @@ def test_every_condition_guards_its_look_ups(name: str) -> None:
         (cel.attribute_not("d", "a", "x"), {"a": "x"}),
     ],
 )
-def test_a_condition_that_does_not_hold_is_false(expression: str, attributes: dict[str, object]) -> None:
+def test_a_condition_that_does_not_hold_is_false(expression: str, attributes: Json) -> None:
     assert evaluate(expression, device("d", attributes, {})) is False

@@ -13,8 +13,7 @@ from webhook.reasons import Reason
 
 def metadata(target: Json, **members: object) -> Json:
     """The pod's metadata once the API server has stored it."""
-    stored: Json = {"name": "llama", "namespace": "team-a", "uid": "pod-uid"}
-    return stored | target["metadata"] | members
+    return {"name": "llama", "namespace": "team-a", "uid": "pod-uid", **target["metadata"], **members}
 
 
 def companion(target: Json, policy: Policy | None = None, **members: object) -> Json | None:
@@ -70,8 +69,10 @@ def test_a_pod_that_needs_no_gpu_has_none() -> None:
 
 def test_a_pod_without_the_annotation_has_none() -> None:
     assert companion(pod(None, annotations={"llmfit.ai/claim": CLAIM})) is None
-    for empty in ({}, {"annotations": None}, {"annotations": {}}):
-        assert claims.companion({"name": "a", "namespace": "b", "uid": "c"} | empty, Policy()) is None
+    stored: Json = {"name": "a", "namespace": "b", "uid": "c"}
+    assert claims.companion(stored | {"annotations": None}, Policy()) is None
+    assert claims.companion(stored | {"annotations": {}}, Policy()) is None
+    assert claims.companion(stored, Policy()) is None
 
 
 def test_a_disabled_pod_has_none() -> None:

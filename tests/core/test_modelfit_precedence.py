@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from tests.core.kit import fit, raw
+from tests.core.kit import amounts, fit, raw
 from webhook.core import modelfit
 from webhook.errors import Refusal
 from webhook.reasons import Reason
@@ -69,7 +69,7 @@ def test_every_spelling_of_zero_is_no_gpu(text: str) -> None:
 
 def test_a_null_minimum_lets_the_ram_figure_stand_in_and_says_so() -> None:
     need = modelfit.read('{"min_vram_gb": null, "min_ram_gb": 8}', "fit")
-    assert (need.gpu_memory, need.memory) == (8, 8)
+    assert amounts(need) == (8, 8)
     assert need.warnings == ("min_vram_gb is null, so min_ram_gb 8 stands in for it, as in llmfit",)
 
 
@@ -115,7 +115,7 @@ def test_only_the_ram_minimum_stands_in() -> None:
 )
 def test_a_nested_model_is_read_together_with_its_fit(text: str, gpu_memory: int, memory: int | None) -> None:
     need = modelfit.read(text, "fit")
-    assert (need.gpu_memory, need.memory) == (gpu_memory, memory)
+    assert amounts(need) == (gpu_memory, memory)
 
 
 @pytest.mark.parametrize(

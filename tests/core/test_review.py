@@ -1,0 +1,96 @@
+"""The question: what is no AdmissionReview is a malformed call, and says which part."""
+
+import pytest
+
+from tests.core.kit import UID, Json, asked, body, container, mutate, pod, validate
+from webhook.core import review
+from webhook.errors import MalformedCall
+
+
+def test_a_review_is_read_as_far_as_it_is_looked_at() -> None:
+    target = pod()
+    read = asked(target, operation="UPDATE", old=target, dryRun=True, subResource="status")
+    assert (read.uid, read.group, read.kind, read.operation) == (UID, "", "Pod", "UPDATE")
+    assert (read.namespace, read.subresource, read.dry_run) == ("team-a", "status", True)
+    assert read.object == read.old_object == target
+    assert read.is_pod
+
+
+@pytest.mark.parametrize(("value", "dry"), [(True, True), (False, False), (None, False), ("true", False), (1, False)])
+def test_only_true_is_a_dry_run(value: object, dry: bool) -> None:
+    assert asked(pod(), dryRun=value).dry_run is dry
+
+
+def without(document: Json, *keys: str) -> Json:
+    return {key: value for key, value in document.items() if key not in keys}
+
+
+REVIEW = body(pod())
+
+
+@pytest.mark.parametrize(
+    ("document", "part"),
+    [
+        ([], "not a JSON object"),
+        (None, "not a JSON object"),
+        ("x", "not a JSON object"),
+        ({}, "want admission.k8s.io/v1 AdmissionReview"),
+        (without(REVIEW, "kind"), "want admission.k8s.io/v1 AdmissionReview"),
+        (REVIEW | {"apiVersion": "admission.k8s.io/v1beta1"}, '"admission.k8s.io/v1beta1"'),
+        (REVIEW | {"kind": "Pod"}, '"Pod"'),
+        (REVIEW | {"kind": {"a": "\x1b"}}, "want admission.k8s.io/v1 AdmissionReview"),
+        (without(REVIEW, "request"), "request: want an object"),
+        (REVIEW | {"request": []}, "request: want an object"),
+        (body(pod(), uid=""), "request.uid"),
+        (body(pod(), uid=None), "request.uid"),
+        (body(pod(), uid=7), "request.uid: want a text"),
+        (body(pod(), uid="x" * 1025), "request.uid"),
+        (REVIEW | {"request": REVIEW["request"] | {"kind": "Pod"}}, "request.kind: want an object"),
+        (REVIEW | {"request": REVIEW["request"] | {"kind": {"kind": 7}}}, "request.kind.kind: want a text"),
+        (body(pod(), operation=1), "request.operation: want a text"),
+        (body(pod(), namespace=["a"]), "request.namespace: want a text"),
+        (body(pod(), subResource=True), "request.subResource: want a text"),
+        (body(pod(), object="pod"), "request.object: want an object"),
+        (body(pod(), old=[]), "request.oldObject: want an object"),
+    ],
+)
+def test_what_is_no_review_is_a_malformed_call(document: object, part: str) -> None:
+    with pytest.raises(MalformedCall) as malformed:
+        review.parse(document)
+    assert malformed.value.status == 400
+    assert part in str(malformed.value)
+    assert str(malformed.value).isprintable()
+
+
+ANNOTATED = {"annotations": {"llmfit.ai/model-fit": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("target", "part"),
+    [
+        (None, "request.object: want the pod"),
+        ({"metadata": []}, "object.metadata: want an object"),
+        ({"metadata": {"annotations": []}}, "metadata.annotations: want an object"),
+        ({"metadata": {"annotations": {"a": 1}}}, "metadata.annotations: want texts"),
+        ({"metadata": ANNOTATED | {"labels": "x"}}, "metadata.labels: want an object"),
+        ({"metadata": ANNOTATED | {"labels": {"x": True}}}, "metadata.labels: want texts"),
+        ({"metadata": ANNOTATED, "spec": "x"}, "object.spec: want an object"),
+        ({"metadata": ANNOTATED, "spec": {"containers": {}}}, "spec.containers: want a list"),
+        ({"metadata": ANNOTATED, "spec": {"containers": ["x"]}}, "spec.containers[0]: want an object"),
+        ({"metadata": ANNOTATED, "spec": {"initContainers": [1]}}, "spec.initContainers[0]: want an object"),
+        (pod(resourceClaims={}), "spec.resourceClaims: want a list"),
+        (pod(containers=[container(resources=[])]), "spec.containers[0].resources: want an object"),
+        (pod(containers=[container(resources={"limits": 1})]), "spec.containers[0].resources.limits: want an object"),
+    ],
+)
+def test_an_object_that_can_be_no_pod_is_a_malformed_call(target: Json | None, part: str) -> None:
+    for step in (mutate, validate):
+        with pytest.raises(MalformedCall) as malformed:
+            step(pod(), object=target)
+        assert part in str(malformed.value)
+
+
+@pytest.mark.parametrize("entry", ["modelfit", None, 7, [], {}, {"name": None}, {"name": ["modelfit"]}])
+def test_odd_entries_in_a_list_are_left_to_the_api_server(entry: object) -> None:
+    target = pod(resourceClaims=[entry], containers=[container(resources={"claims": [entry]})])
+    assert mutate(target).allowed

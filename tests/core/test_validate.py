@@ -1,0 +1,128 @@
+"""The validating webhook: the same annotation, and a pod that needs a claim must have all of one."""
+
+import copy
+from collections.abc import Callable
+
+import pytest
+
+from tests.core.kit import CPU_FIT, FIT, Json, admitted, container, fit, pod, validate
+from webhook.core.decide import Decision
+from webhook.core.policy import Policy
+from webhook.reasons import Reason
+
+REMEDY = "check that modelfit's MutatingWebhookConfiguration matches this pod, and create it again"
+
+
+def test_a_pod_without_its_claim_is_refused() -> None:
+    decision = validate(pod())
+    assert (decision.allowed, decision.reason, decision.reason.code) == (False, Reason.NOT_INJECTED, 403)
+    assert decision.message.startswith("spec.resourceClaims: no entry modelfit on a pod that needs a GPU; want ")
+    assert decision.message.endswith(REMEDY)
+
+
+def test_the_operator_can_let_it_pass_with_a_warning() -> None:
+    decision = validate(pod(), Policy(uninjected_pods="warn"))
+    assert (decision.allowed, decision.reason, decision.message) == (True, Reason.NOT_INJECTED, "")
+    (warning,) = decision.warnings
+    assert warning.startswith("modelfit: spec.resourceClaims: no entry modelfit")
+    assert len(warning) <= 256
+
+
+def without_label(target: Json) -> None:
+    del target["metadata"]["labels"]
+
+
+def without_annotation(target: Json) -> None:
+    del target["metadata"]["annotations"]["llmfit.ai/claim"]
+
+
+def with_another_claim(target: Json) -> None:
+    target["metadata"]["annotations"]["llmfit.ai/claim"] = "llama-7b-claim-0123456789"
+
+
+def without_reference(target: Json) -> None:
+    target["spec"]["containers"][0]["resources"]["claims"] = [{"name": "nic"}]
+
+
+@pytest.mark.parametrize(
+    ("damage", "path"),
+    [
+        (without_label, "metadata.labels[llmfit.ai/injected]"),
+        (without_annotation, "metadata.annotations[llmfit.ai/claim]"),
+        (with_another_claim, "metadata.annotations[llmfit.ai/claim]"),
+        (without_reference, "spec.containers[0].resources.claims"),
+    ],
+)
+def test_a_pod_whose_claim_would_never_come_is_refused(damage: Callable[[Json], None], path: str) -> None:
+    target = admitted(pod())
+    assert validate(target).reason == Reason.VALID
+    damage(target)
+    decision = validate(target)
+    assert (decision.allowed, decision.reason) == (False, Reason.NOT_INJECTED)
+    assert decision.message.startswith(f"{path}: ")
+    assert "; and " not in decision.message
+    assert validate(target, Policy(uninjected_pods="warn")).allowed
+
+
+def test_all_that_is_missing_is_named_at_once() -> None:
+    target = admitted(pod())
+    for damage in (without_label, without_annotation, without_reference):
+        damage(target)
+    assert validate(target).message.count("; and ") == 2
+
+
+def test_a_model_without_gpu_needs_no_claim() -> None:
+    assert validate(pod(CPU_FIT)) == Decision(allowed=True, reason=Reason.VALID)
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        (pod("{"), Reason.INVALID_MODEL_FIT),
+        (pod(nodeName="n1"), Reason.NODE_NAME_SET),
+        (pod(annotations={"llmfit.ai/containers": "x"}), Reason.UNKNOWN_CONTAINER),
+        (pod(containers=[container(resources={"limits": {"nvidia.com/gpu": 1}})]), Reason.DEVICE_PLUGIN_REQUEST),
+        (pod(resourceClaims=[{"name": "modelfit", "resourceClaimName": "mine"}]), Reason.ALIAS_TAKEN),
+    ],
+)
+def test_what_the_mutating_webhook_refuses_is_refused_here_too(target: Json, reason: Reason) -> None:
+    decision = validate(target)
+    assert (decision.allowed, decision.reason, decision.patch) == (False, reason, ())
+
+
+def test_a_rule_broken_after_our_turn_is_still_seen() -> None:
+    target = admitted(pod())
+    target["spec"]["nodeName"] = "n1"
+    assert validate(target).reason == Reason.NODE_NAME_SET
+
+
+def update(old: Json | None, new: Json) -> Decision:
+    return validate(new, operation="UPDATE", old=old)
+
+
+def test_an_update_that_leaves_the_annotation_is_not_looked_at() -> None:
+    broken = pod("{", nodeName="n1", annotations={"llmfit.ai/profile": "none"})
+    changed = copy.deepcopy(broken)
+    changed["metadata"]["labels"] = {"new": "label"}
+    assert update(broken, changed) == Decision(allowed=True, reason=Reason.ANNOTATION_UNCHANGED)
+
+
+def test_an_update_to_an_annotation_that_cannot_be_used_is_refused() -> None:
+    decision = update(pod(), pod("{"))
+    assert (decision.allowed, decision.reason) == (False, Reason.INVALID_MODEL_FIT)
+
+
+def test_an_update_of_a_running_pod_may_change_the_annotation_and_is_told_what_it_does_not_do() -> None:
+    for old in (pod(), pod(None), None):
+        decision = update(old, pod(fit(vram_gb=9), nodeName="n1"))
+        assert (decision.allowed, decision.reason) == (True, Reason.VALID)
+        assert decision.warnings == ("modelfit: a pod's claim is made once; this change does not resize it",)
+
+
+def test_an_update_that_removes_the_annotation_is_allowed() -> None:
+    assert update(pod(), pod(None)) == Decision(allowed=True, reason=Reason.NOT_ANNOTATED)
+
+
+def test_an_update_of_a_pod_that_is_being_deleted_is_never_in_the_way() -> None:
+    removed = pod("{", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": []})
+    assert update(pod(FIT), removed) == Decision(allowed=True, reason=Reason.BEING_DELETED)
