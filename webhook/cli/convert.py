@@ -73,7 +73,7 @@ def _demand(text: str, arguments: argparse.Namespace, settings: Settings) -> dem
     policy = settings.policy()
     name = policy.profile if arguments.profile is None else arguments.profile
     profile = demand.profile_named(name, policy, "--profile")
-    return demand.of(modelfit.read(text, inputs.label(arguments.file)), profile, policy)
+    return demand.of(modelfit.read(text, f"{inputs.label(arguments.file)}: $"), profile, policy)
 
 
 def _no_claim(asked: demand.Demand) -> str:

@@ -1,0 +1,142 @@
+"""`modelfit convert`: its options, and input that cannot be used."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Run
+from webhook.core.claims import API_VERSIONS
+
+FIT = '{"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 8}'
+
+UNUSABLE = {
+    "empty": b"",
+    "blank": b" \n\t",
+    "not UTF-8": b'{"min_vram_gb": 8, "model": "\xff"}',
+    "UTF-16": FIT.encode("utf-16"),
+    "not JSON": b"min_vram_gb: 8",
+    "cut off": b'{"min_vram_gb": 8',
+    "trailing text": FIT.encode() + b" and more",
+    "a list": b"[]",
+    "a number": b"8",
+    "null": b"null",
+    "no figures": b"{}",
+    "an infinite figure": b'{"min_vram_gb": 1e999}',
+    "NaN": b'{"min_vram_gb": NaN}',
+    "a text for a figure": b'{"min_vram_gb": "8Gi"}',
+    "a negative figure": b'{"min_vram_gb": -8}',
+    "a figure of many digits": b'{"min_vram_gb": ' + b"9" * 5000 + b"}",
+    "a key twice": b'{"min_vram_gb": 8, "min_vram_gb": 9}',
+    "deep nesting": b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "no models": b'{"models": []}',
+    "a NUL": b"\0",
+}
+
+CALLS = {
+    "a missing file": ["no-such-file.json"],
+    "an empty file name": [""],
+    "a NUL in a file name": ["a\0b"],
+    "a directory": ["."],
+    "two files": ["a", "b"],
+    "an unknown kind": ["--kind", "pod"],
+    "an unknown version": ["--api-version", "v2"],
+    "an unknown format": ["-o", "xml"],
+    "an unknown profile": ["--profile", "amiga"],
+    "an empty profile": ["--profile", ""],
+    "an unknown option": ["--force"],
+    "a shortened option": ["--prof", "nvidia"],
+    "an option without its value": ["--name"],
+    "a name in capitals": ["--name", "Llama"],
+    "an empty name": ["--name="],
+    "a name of two lines": ["--name", "a\nb"],
+    "a name with a newline behind it": ["--name", "a\n"],
+    "a long name": ["--name", "a" * 254],
+    "a name with two dots": ["--name", "a..b"],
+    "a namespace with a dot": ["--namespace", "a.b"],
+    "a long namespace": ["--namespace", "a" * 64],
+    "missing settings": ["--config", "no-such-file.yaml"],
+    "empty settings name": ["--config", ""],
+    "settings that are a directory": ["--config", "."],
+}
+
+
+@pytest.mark.parametrize("case", UNUSABLE)
+def test_input_that_cannot_be_used_gives_one_message_and_no_output(case: str, modelfit: Run) -> None:
+    result = modelfit("convert", "-", stdin=UNUSABLE[case])
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("modelfit: ")
+    assert result.err.count("\n") == 1
+    assert "standard input" in result.err
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_a_call_that_cannot_be_used_gives_one_message_and_no_output(case: str, modelfit: Run) -> None:
+    result = modelfit("convert", *CALLS[case], stdin=FIT)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("modelfit: ")
+    assert result.err.count("\n") == 1
+    assert result.err.rstrip("\n").isprintable()
+
+
+def test_a_file_and_standard_input_give_the_same(modelfit: Run, tmp_path: Path) -> None:
+    path = tmp_path / "fit.json"
+    path.write_text(FIT)
+    printed = modelfit("convert", str(path)).out
+    assert printed == modelfit("convert", "-", stdin=FIT).out == modelfit("convert", stdin=FIT).out
+    assert yaml.safe_load(printed)["metadata"]["name"] == "llama-7b-claim"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_fit(modelfit: Run) -> None:
+    assert modelfit("convert", stdin="\ufeff" + FIT).out == modelfit("convert", stdin=FIT).out
+
+
+@pytest.mark.parametrize("kind", ["claim", "template"])
+@pytest.mark.parametrize("version", API_VERSIONS)
+def test_yaml_and_json_say_the_same(version: str, kind: str, modelfit: Run) -> None:
+    call = ("convert", "--api-version", version, "--kind", kind, "--name", "n", "--namespace", "ns")
+    document = json.loads(modelfit(*call, "-o", "json", stdin=FIT).out)
+    assert yaml.safe_load(modelfit(*call, stdin=FIT).out) == document
+    assert document["apiVersion"] == f"resource.k8s.io/{version}"
+    assert document["metadata"]["name"] == "n"
+    assert document["metadata"]["namespace"] == "ns"
+
+
+def test_the_documented_manifest_to_the_letter(modelfit: Run) -> None:
+    assert yaml.safe_load(modelfit("convert", "--api-version", "v1alpha2", stdin=FIT).out) == {
+        "apiVersion": "resource.k8s.io/v1alpha2",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "llama-7b-claim"},
+        "spec": {"resourceClassName": "gpu-memory-class", "resources": {"memory": "12Gi", "gpu.memory": "8Gi"}},
+    }
+
+
+def test_the_profile_of_the_call_wins_over_the_configured_one(modelfit: Run, tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("profile: example\n")
+    assert "gpu.example.com" in modelfit("convert", "--config", str(config), stdin=FIT).out
+    assert "gpu.example.com" not in modelfit("convert", "--config", str(config), "--profile", "nvidia", stdin=FIT).out
+
+
+def test_the_environment_overrides_the_settings(modelfit: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODELFIT_PROFILE", "example")
+    assert "gpu.example.com" in modelfit("convert", stdin=FIT).out
+    monkeypatch.setenv("MODELFIT_PROFIL", "example")
+    result = modelfit("convert", stdin=FIT)
+    assert (result.code, result.out) == (2, "")
+    assert "MODELFIT_PROFIL" in result.err
+
+
+def test_a_doubtful_fit_is_converted_with_a_warning(modelfit: Run) -> None:
+    result = modelfit("convert", stdin='{"min_ram_gb": 12, "min_vram_gb": null}')
+    assert result.code == 0
+    assert result.err.startswith("Warning: min_vram_gb is null")
+
+
+def test_a_hostile_name_does_nothing_to_the_terminal(modelfit: Run) -> None:
+    fit = json.dumps({"model": "\x1b[31m\n---\nkind: Secret \u2028 \ud800", "min_vram_gb": 8})
+    result = modelfit("convert", stdin=fit)
+    assert result.code == 0
+    assert "\x1b" not in result.out
+    assert len(list(yaml.safe_load_all(result.out))) == 1

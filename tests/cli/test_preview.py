@@ -1,0 +1,160 @@
+"""`modelfit preview`: what is shown, and manifests that cannot be read."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Run
+from webhook.core import claims
+from webhook.core.policy import Policy
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: llama
+  namespace: models
+  annotations:
+    llmfit.ai/model-fit: '{"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 8}'
+spec:
+  containers:
+  - name: server
+    image: registry.example/server:1
+"""
+
+UNUSABLE = {
+    "empty": b"",
+    "only a comment": b"# nothing\n---\n",
+    "not UTF-8": b"kind: \xff",
+    "not YAML": b"kind: [",
+    "a control character": b"kind: \x07",
+    "a text": b"hello",
+    "a list": b"[1]",
+    "no kind": b"apiVersion: v1",
+    "no apiVersion": b"kind: Pod",
+    "a kind that is no text": b"apiVersion: v1\nkind: 1",
+    "an item that is no object": b"{apiVersion: v1, kind: List, items: [1]}",
+    "a key twice": POD.encode() + b"spec: {}\n",
+    "a key twice in JSON": b'{"apiVersion": "v1", "kind": "Pod", "kind": "Pod"}',
+    "a key twice in a broken second document": POD.encode() + b"---\na: 1\na: 2\n",
+    "a key that is a list": b"? [a]\n: b\n",
+    "a tag of Python's": b"!!python/object/apply:os.system ['true']",
+    "a tag of another type": b"!!timestamp 2024-01-01",
+    "a number that is none": b"apiVersion: v1\nkind: Pod\na: !!int two",
+    "a boolean that is none": b"apiVersion: v1\nkind: Pod\na: !!bool maybe",
+    "an infinite number": b"apiVersion: v1\nkind: Pod\na: .inf",
+    "an infinite number in JSON": b'{"apiVersion": "v1", "kind": "Pod", "a": 1e999}',
+    "NaN in JSON": b'{"apiVersion": "v1", "kind": "Pod", "a": NaN}',
+    "a number of many digits": b"apiVersion: v1\nkind: Pod\na: " + b"9" * 5000,
+    "deep nesting": b"[" * 20_000,
+    "deep nesting in JSON": b'{"a":' * 20_000 + b"1" + b"}" * 20_000,
+    "itself inside": b"apiVersion: v1\nkind: Pod\nspec: &a {b: *a}",
+    "an unknown alias": b"a: *b",
+    "a billion laughs": b"a: &a [1,1,1,1,1,1,1,1,1,1]\n"
+    + b"".join(b"%c: &%c [%s]\n" % (b, b, b",".join([b"*%c" % a] * 10)) for a, b in pairwise(b"abcdefghi")),
+    "a billion merges": b"a: &a {k: 1}\n"
+    + b"".join(b"%c: &%c {<<: [%s]}\n" % (b, b, b",".join([b"*%c" % a] * 40)) for a, b in pairwise(b"abcdefghi")),
+    "a workload without a template": b"{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}",
+    "annotations that are no texts": b"{apiVersion: v1, kind: Pod, metadata: {annotations: {llmfit.ai/model-fit: {}}}}",
+    "metadata that is a list": b"{apiVersion: v1, kind: Pod, metadata: []}",
+}
+
+
+@pytest.mark.parametrize("case", UNUSABLE)
+def test_a_manifest_that_cannot_be_read_gives_one_message_and_no_output(case: str, modelfit: Run) -> None:
+    result = modelfit("preview", "-f", "-", stdin=UNUSABLE[case])
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("modelfit: ")
+    assert result.err.count("\n") == 1
+    assert result.err.rstrip("\n").isprintable()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["-f", "no-such-file"], ["-f", "."], ["-f"], [], ["file"], ["-f", "-", "-o", "xml"], ["-f", "-", "--config", "."]],
+    ids=" ".join,
+)
+def test_a_call_that_cannot_be_used_gives_one_message_and_no_output(arguments: list[str], modelfit: Run) -> None:
+    result = modelfit("preview", *arguments, stdin=POD)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("modelfit: ")
+    assert result.err.count("\n") == 1
+
+
+def test_the_claim_is_the_one_that_the_controller_makes(modelfit: Run) -> None:
+    pod, claim = yaml.safe_load_all(modelfit("preview", "-f", "-", stdin=POD).out)
+    made = claims.companion(pod["metadata"] | {"uid": "u"}, Policy())
+    assert made is not None
+    metadata = made["metadata"]
+    assert isinstance(metadata, dict)
+    del metadata["ownerReferences"]
+    assert claim == made
+
+
+def test_what_is_printed_is_printed_again_unchanged(modelfit: Run) -> None:
+    first = modelfit("preview", "-f", "-", stdin=POD).out
+    again = modelfit("preview", "-f", "-", stdin=first)
+    assert again.out == first
+    assert "passed over what makes no pods: ResourceClaim" in again.err
+
+
+def test_the_same_manifest_gives_the_same_text(modelfit: Run) -> None:
+    assert modelfit("preview", "-f", "-", stdin=POD) == modelfit("preview", "-f", "-", stdin=POD)
+
+
+def test_yaml_and_json_say_the_same(modelfit: Run) -> None:
+    documents = list(yaml.safe_load_all(modelfit("preview", "-f", "-", stdin=POD).out))
+    printed = json.loads(modelfit("preview", "-f", "-", "-o", "json", stdin=POD).out)
+    assert printed == {"apiVersion": "v1", "kind": "List", "items": documents}
+
+
+def test_a_pod_without_the_annotation_is_printed_as_it_is(modelfit: Run) -> None:
+    plain = POD.replace("llmfit.ai/model-fit", "example.com/model-fit")
+    result = modelfit("preview", "-f", "-", stdin=plain)
+    assert yaml.safe_load(result.out) == yaml.safe_load(plain)
+    assert (result.code, result.err) == (0, "")
+
+
+def test_a_refused_pod_is_a_message_and_exit_code_1_and_nothing_else_is_printed(modelfit: Run) -> None:
+    bad = POD.replace('"min_vram_gb": 8', '"min_vram_gb": -8')
+    result = modelfit("preview", "-f", "-", stdin=f"{POD}\n---\n{bad}")
+    assert (result.code, result.out) == (1, "")
+    assert "modelfit: Pod llama: InvalidModelFit: metadata.annotations[llmfit.ai/model-fit].min_vram_gb" in result.err
+
+
+def test_a_file_without_pods_prints_nothing_and_says_so(modelfit: Run) -> None:
+    result = modelfit("preview", "-f", "-", stdin="{apiVersion: v1, kind: Secret, metadata: {name: s}}")
+    assert (result.code, result.out) == (0, "")
+    assert result.err == "modelfit: passed over what makes no pods: Secret\n"
+
+
+def test_the_settings_are_those_of_the_webhook(modelfit: Run, tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("profile: example\nmemoryRequests: ignore\n")
+    pod, claim = yaml.safe_load_all(modelfit("preview", "-f", "-", "--config", str(config), stdin=POD).out)
+    assert "requests" not in pod["spec"]["containers"][0]["resources"]
+    assert "gpu.example.com" in json.dumps(claim)
+
+
+def test_hostile_names_do_nothing_to_the_terminal(modelfit: Run) -> None:
+    evil = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "\x1b[2J\nWarning: fine"}, "spec": {}}
+    evil["metadata"]["annotations"] = {"llmfit.ai/model-fit": "{}"}  # type: ignore[index]
+    other = {"apiVersion": "v1", "kind": "\x1b[2J\nSecret"}
+    result = modelfit("preview", "-f", "-", stdin=f"{json.dumps(evil)}\n{json.dumps(other)}")
+    assert result.code == 1
+    assert all(line.isprintable() and line.startswith("modelfit: ") for line in result.err.splitlines())
+    assert result.err.count("\n") == 2
+
+
+def test_merged_keys_may_be_overridden(modelfit: Run) -> None:
+    document = "apiVersion: v1\nkind: Pod\nmetadata: {labels: &l {a: b, c: d}, annotations: {<<: *l, a: x}}\n"
+    pod = yaml.safe_load(modelfit("preview", "-f", "-", stdin=document).out)
+    assert pod["metadata"]["annotations"] == {"a": "x", "c": "d"}
+
+
+def test_a_stream_of_json_texts_is_read(modelfit: Run) -> None:
+    text = json.dumps(yaml.safe_load(POD.replace("llmfit.ai/model-fit", "a")))
+    assert len(list(yaml.safe_load_all(modelfit("preview", "-f", "-", stdin=f"{text}\n{text}").out))) == 2

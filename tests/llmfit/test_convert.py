@@ -1,0 +1,99 @@
+"""`llmfit --json … | modelfit convert`, as the help says."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Run, modelfit
+from tests.llmfit import expected
+from tests.llmfit.conftest import Llmfit
+
+__all__ = ["modelfit"]
+
+MODELS = ["Qwen/Qwen3-8B", "meta-llama/Llama-3.1-70B-Instruct", "mistralai/Mixtral-8x7B-Instruct-v0.1"]
+
+
+def gpu_memory(printed: str) -> str:
+    """The amount in a printed claim."""
+    amount: str = yaml.safe_load(printed)["metadata"]["annotations"]["llmfit.ai/gpu-memory"]
+    return amount
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_plan(model: str, llmfit: Llmfit, modelfit: Run) -> None:
+    plan = llmfit("plan", model, "--context", "8192")
+    result = modelfit("convert", stdin=plan)
+    assert result.code == 0
+    minimum = json.loads(plan)["minimum"]
+    assert gpu_memory(result.out) == expected.quantity(minimum["vram_gb"])
+    annotations = yaml.safe_load(result.out)["metadata"]["annotations"]
+    assert annotations["llmfit.ai/memory"] == expected.quantity(minimum["ram_gb"])
+    assert annotations["llmfit.ai/model"] == model
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_claim(model: str, llmfit: Llmfit, modelfit: Run) -> None:
+    claim = llmfit("claim", model, "--min-tps", "20")
+    result = modelfit("convert", "-", "--profile", "llmfit", stdin=claim)
+    assert result.code == 0
+    figures = json.loads(claim)
+    assert gpu_memory(result.out) == f"{figures['memoryGi']}Gi"
+    assert f">= {figures['minBandwidthGBs']}" in result.out
+
+
+@pytest.mark.parametrize("memory", ["8G", "24G", "96G"])
+@pytest.mark.parametrize("model", MODELS)
+def test_info_on_machines_of_several_sizes(model: str, memory: str, llmfit: Llmfit, modelfit: Run) -> None:
+    info = llmfit("--memory", memory, "--ram", "256G", "info", model)
+    result = modelfit("convert", stdin=info)
+    (row,) = json.loads(info)["models"]
+    wanted = expected.of_fit_row(row)
+    if wanted is None:
+        assert (result.code, result.out) == (2, "")
+        assert "NoGpuMemoryFigure" in result.err
+    elif wanted.gpu_memory is None:
+        assert (result.code, result.out) == (1, "")
+        assert f"resources.requests.memory: {wanted.memory}" in result.err
+    else:
+        assert result.code == 0
+        assert gpu_memory(result.out) == wanted.gpu_memory
+
+
+def test_a_model_that_runs_on_the_cpu_needs_no_claim(fits: list[dict[str, Any]], modelfit: Run) -> None:
+    row = next(row for row in fits if row["run_mode"] == "CPU")
+    result = modelfit("convert", stdin=json.dumps(row))
+    assert (result.code, result.out) == (1, "")
+    assert f"resources.requests.memory: {expected.quantity(row['memory_required_gb'])}" in result.err
+
+
+def test_recommend(llmfit: Llmfit, modelfit: Run) -> None:
+    one = llmfit("--memory", "24G", "--ram", "64G", "recommend", "-n", "1")
+    (row,) = json.loads(one)["models"]
+    wanted = expected.of_fit_row(row)
+    assert wanted is not None
+    assert gpu_memory(modelfit("convert", stdin=one).out) == wanted.gpu_memory
+    several = modelfit("convert", stdin=llmfit("--memory", "24G", "--ram", "64G", "recommend", "-n", "3"))
+    assert (several.code, several.out) == (2, "")
+    assert "AmbiguousModelFit" in several.err
+
+
+def test_the_whole_catalogue_at_once_is_refused(llmfit: Llmfit, modelfit: Run) -> None:
+    result = modelfit("convert", stdin=llmfit("list"))
+    assert (result.code, result.out) == (2, "")
+    assert "AmbiguousModelFit" in result.err
+    assert len(result.err) <= 1200
+
+
+def test_rows_of_every_kind_through_the_whole_command(
+    catalogue: list[dict[str, Any]], fits: list[dict[str, Any]], modelfit: Run
+) -> None:
+    for row in [*catalogue[::199], *fits[::97]]:
+        result = modelfit("convert", stdin=json.dumps(row))
+        wanted = expected.of_fit_row(row) if "run_mode" in row else expected.of_catalogue_row(row)
+        if wanted and wanted.gpu_memory:
+            assert gpu_memory(result.out) == wanted.gpu_memory, row["name"]
+        else:
+            assert result.out == "", row["name"]
+            assert result.code in (1, 2)

@@ -1,0 +1,67 @@
+"""Every row of the catalogue and of a fit table becomes the claim that the rules say, or is refused with a reason."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from tests.llmfit import expected
+from tests.llmfit.expected import Amounts
+from webhook.core import claims, demand
+from webhook.core.policy import Policy
+from webhook.errors import Refusal
+from webhook.reasons import Reason
+
+POLICY = Policy()
+
+
+def outcome(row: Mapping[str, Any]) -> Amounts | Refusal:
+    """The amounts in the row's claim, as an annotation would give it."""
+    annotations = {"llmfit.ai/model-fit": json.dumps(row)}
+    try:
+        asked = demand.read(annotations, POLICY)
+    except Refusal as refusal:
+        return refusal
+    need = asked.need
+    if need.cpu_only:
+        return Amounts(None, need.memory_quantity)
+    claim: Any = claims.manifest(asked, name=claims.names.default(need))
+    assert len(claim["metadata"]["name"]) <= 63
+    (request,) = claim["spec"]["devices"]["requests"]
+    gpu_memory = request["exactly"]["capacity"]["requests"]["memory"]
+    assert f'quantity("{gpu_memory}")' in request["exactly"]["selectors"][0]["cel"]["expression"]
+    return Amounts(gpu_memory, claim["metadata"]["annotations"].get("llmfit.ai/memory"))
+
+
+def test_every_row_of_the_catalogue_becomes_its_claim(catalogue: list[dict[str, Any]]) -> None:
+    assert len(catalogue) > 10_000
+    wrong = [row["name"] for row in catalogue if outcome(row) != expected.of_catalogue_row(row)]
+    assert wrong == []
+
+
+def test_every_row_of_a_fit_table_becomes_its_claim_or_is_refused_by_design(fits: list[dict[str, Any]]) -> None:
+    assert {row["run_mode"] for row in fits} >= {"GPU", "MoE", "CPU+GPU", "CPU"}
+    refused: Counter[tuple[str, str]] = Counter()
+    wrong = []
+    for row in fits:
+        found = outcome(row)
+        if isinstance(found, Refusal):
+            refused[row["run_mode"], found.reason] += 1
+        elif found != expected.of_fit_row(row):
+            wrong.append((row["name"], found, expected.of_fit_row(row)))
+    assert wrong == []
+    offloaded = sum(row["run_mode"] == "CPU+GPU" for row in fits)
+    assert refused == {("CPU+GPU", Reason.NO_GPU_MEMORY_FIGURE): offloaded}
+
+
+def test_a_refused_row_is_accepted_once_it_says_the_vram(fits: list[dict[str, Any]]) -> None:
+    row = next(row for row in fits if row["run_mode"] == "CPU+GPU")
+    memory = expected.quantity(row["memory_required_gb"])
+    assert outcome(row | {"estimated_vram_gb": 20}) == Amounts("20Gi", memory)
+
+
+def test_no_table_of_several_models_is_taken_for_one(fits: list[dict[str, Any]]) -> None:
+    found = outcome({"models": fits})
+    assert isinstance(found, Refusal)
+    assert found.reason is Reason.AMBIGUOUS_MODEL_FIT
+    assert len(str(found)) <= 1024
