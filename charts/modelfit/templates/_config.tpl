@@ -1,0 +1,17 @@
+{{/* The settings file of webhook and controller: the operator's settings, and where the chart put what they need. */}}
+{{- define "modelfit.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- $_ := set $config "excludedNamespaces" (prepend .Values.admission.excludedNamespaces "kube-system" | uniq) -}}
+{{- if eq .Values.certificates.mode "controller" -}}
+{{- $own := dict
+      "secret" (include "modelfit.secret.name" .)
+      "namespace" .Release.Namespace
+      "service" (include "modelfit.service.name" .)
+      "mutatingWebhookConfiguration" (include "modelfit.admission.name" .)
+      "validatingWebhookConfiguration" (include "modelfit.admission.name" .)
+      "authorityLifetimeDays" .Values.certificates.controller.authorityLifetimeDays
+      "leafLifetimeDays" .Values.certificates.controller.leafLifetimeDays -}}
+{{- $_ := set $config "certificates" $own -}}
+{{- end -}}
+{{- toYaml $config -}}
+{{- end -}}

@@ -1,0 +1,79 @@
+{{/* What both Deployments' pods have in common. Each takes (dict "root" $ "component" "webhook"). */}}
+
+{{- define "modelfit.podMetadata" -}}
+{{- $values := index .root.Values .component -}}
+annotations:
+  # Settings are read at the start, so a pod starts anew when they change.
+  checksum/config: {{ include "modelfit.config" .root | sha256sum }}
+  {{- with $values.podAnnotations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+labels:
+  {{- include "modelfit.podLabels" . | nindent 2 }}
+{{- end -}}
+
+{{- define "modelfit.podSecurity" -}}
+securityContext:
+  runAsNonRoot: true
+  {{- with .root.Values.runAsUser }}
+  runAsUser: {{ . }}
+  runAsGroup: {{ . }}
+  fsGroup: {{ . }}
+  {{- end }}
+  seccompProfile: {type: RuntimeDefault}
+enableServiceLinks: false
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "modelfit.containerSecurity" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{- define "modelfit.scheduling" -}}
+{{- $values := index .root.Values .component -}}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if $values.topologySpreadConstraints }}
+topologySpreadConstraints:
+  {{- range $values.topologySpreadConstraints }}
+  {{- $selector := dict "matchLabels" (include "modelfit.selector" $ | fromYaml) }}
+  - {{- merge (deepCopy .) (dict "labelSelector" $selector "matchLabelKeys" (list "pod-template-hash")) | toYaml | nindent 4 }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "modelfit.podDisruptionBudget" -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ include "modelfit.fullname" .root }}-{{ .component }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "modelfit.labels" . | nindent 4 }}
+spec:
+  maxUnavailable: {{ index .root.Values .component "maxUnavailable" }}
+  # A pod that is not ready serves nobody: it may go, or a broken rollout would block the node's drain.
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- include "modelfit.selector" . | nindent 6 }}
+{{- end -}}

@@ -1,0 +1,46 @@
+{{/* What all entries of both webhook configurations have in common:
+     (dict "root" $ "path" "/mutate"). Ends with the first match condition. */}}
+{{- define "modelfit.admission.common" -}}
+clientConfig:
+  service:
+    name: {{ include "modelfit.service.name" .root }}
+    namespace: {{ .root.Release.Namespace }}
+    port: {{ .root.Values.service.port }}
+    path: {{ .path }}
+  {{- if eq .root.Values.certificates.mode "secret" }}
+  caBundle: {{ .root.Values.certificates.secret.caBundle | b64enc }}
+  {{- end }}
+admissionReviewVersions: [v1]
+sideEffects: None
+failurePolicy: {{ .root.Values.admission.failurePolicy }}
+timeoutSeconds: {{ .root.Values.admission.timeoutSeconds }}
+matchPolicy: Equivalent
+# A cluster starts without its webhooks, and so do the webhooks themselves.
+namespaceSelector:
+  matchExpressions:
+    - key: kubernetes.io/metadata.name
+      operator: NotIn
+      values:
+        {{- concat (list "kube-system" .root.Release.Namespace) .root.Values.admission.excludedNamespaces | uniq | toYaml | nindent 8 }}
+    - {key: llmfit.ai/inject, operator: NotIn, values: [disabled]}
+matchConditions:
+  # Without the annotation nobody is called, so nobody has to be there to be called.
+  - name: annotated
+    expression: >-
+      object != null && has(object.metadata.annotations) && 'llmfit.ai/model-fit' in object.metadata.annotations
+{{- end -}}
+
+{{- define "modelfit.admission.metadata" -}}
+metadata:
+  name: {{ include "modelfit.admission.name" . }}
+  labels:
+    {{- include "modelfit.labels" (dict "root" . "component" "admission") | nindent 4 }}
+  {{- $annotations := deepCopy .Values.admission.annotations }}
+  {{- if eq .Values.certificates.mode "cert-manager" }}
+  {{- $_ := set $annotations "cert-manager.io/inject-ca-from" (printf "%s/%s" .Release.Namespace (include "modelfit.secret.name" .)) }}
+  {{- end }}
+  {{- with $annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end -}}

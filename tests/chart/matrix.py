@@ -1,0 +1,83 @@
+"""Values and names that the tests go through: each switch of the chart on and off at least once."""
+
+from tests.chart.rendering import Values
+
+AUTHORITY = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+
+SCHEDULING: Values = {
+    "priorityClassName": "system-cluster-critical",
+    "nodeSelector": {"kubernetes.io/os": "linux"},
+    "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
+    "affinity": {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}]}
+                ]
+            }
+        }
+    },
+    "topologySpreadConstraints": [
+        {"maxSkew": 2, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}
+    ],
+    "maxUnavailable": "50%",
+    "podLabels": {"team": "platform"},
+    "podAnnotations": {"example.com/note": "x"},
+}
+
+MATRIX: dict[str, Values] = {
+    "defaults": {},
+    "cert-manager": {"certificates": {"mode": "cert-manager"}},
+    "cert-manager with an issuer": {
+        "certificates": {
+            "mode": "cert-manager",
+            "certManager": {"issuerRef": {"name": "ca", "kind": "ClusterIssuer"}, "duration": "2160h"},
+        }
+    },
+    "secret": {"certificates": {"mode": "secret", "secret": {"name": "own", "caBundle": AUTHORITY}}},
+    "everything": {
+        "commonLabels": {"cost-centre": "7"},
+        "image": {"repository": "registry.example/modelfit", "digest": f"sha256:{'0' * 64}",
+                  "pullSecrets": [{"name": "registry"}]},
+        "config": {"profile": "amd", "drainSeconds": 20, "logLevel": "debug"},
+        "admission": {
+            "failurePolicy": "Ignore", "timeoutSeconds": 2, "excludedNamespaces": ["monitoring"],
+            "annotations": {"example.com/note": "x"},
+        },
+        "webhook": {**SCHEDULING, "autoscaling": {"enabled": True}, "preStopSeconds": 7},
+        "controller": SCHEDULING,
+        "service": {"port": 8443, "ipFamilyPolicy": "PreferDualStack", "annotations": {"example.com/note": "x"}},
+        "monitoring": {
+            "enabled": True, "labels": {"release": "prometheus"},
+            "alerts": {"enabled": True}, "dashboard": {"enabled": True},
+        },
+    },
+    "monitoring with an own secret": {
+        "certificates": {"mode": "secret", "secret": {"name": "own", "caBundle": AUTHORITY}},
+        "monitoring": {"enabled": True},
+    },
+    "host network": {"webhook": {"hostNetwork": True, "port": 10250, "replicas": 3}},
+    "bare": {
+        "runAsUser": None, "networkPolicy": {"enabled": False}, "listenAddress": "::",
+        "webhook": {"replicas": 1, "preStopSeconds": 0, "resources": None, "topologySpreadConstraints": []},
+        "controller": {"replicas": 1, "resources": None, "topologySpreadConstraints": []},
+    },
+}  # fmt: skip
+
+LONGEST_RELEASE = "r" + "0123456789-" * 4 + "01234567"
+LONGEST_NAMESPACE = "n" + "0123456789-" * 5 + "0123456"
+
+NAMES: dict[str, tuple[str, str, Values]] = {
+    "plain": ("modelfit", "modelfit", {}),
+    "one letter": ("m", "d", {}),
+    "in default": ("gpu", "default", {}),
+    "contains the chart's name": ("prod-modelfit-eu", "modelfit", {}),
+    "begins with a digit": ("7b", "models", {}),
+    "with dots": ("a.b.c", "models", {}),
+    "longest": (LONGEST_RELEASE, LONGEST_NAMESPACE, {}),
+    "longest, and an own chart name": (LONGEST_RELEASE, LONGEST_NAMESPACE, {"nameOverride": "x" * 40}),
+    "own chart name": ("gpu", "modelfit", {"nameOverride": "claims"}),
+    "own name": ("gpu", "modelfit", {"fullnameOverride": "claims"}),
+    "longest own name": ("gpu", LONGEST_NAMESPACE, {"fullnameOverride": "c" * 50}),
+}
+"""(release, namespace, values)"""

@@ -1,0 +1,173 @@
+"""Every value does something, every template can be reached, and what is generated from the values is current."""
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.chart import manual, readme, schema
+from tests.chart.helm import Helm, HelmFailed
+from tests.chart.manual import CHART, Value
+from tests.chart.matrix import AUTHORITY, MATRIX
+from tests.chart.rendering import Values, render
+
+VALUES = manual.read()
+LEAVES = [leaf for value in VALUES for leaf in value.leaves]
+
+OTHER: dict[str, object] = {
+    "nameOverride": "other",
+    "fullnameOverride": "other",
+    "commonLabels": {"a": "b"},
+    "config": {"profile": "amd"},
+    "image.digest": f"sha256:{'1' * 64}",
+    "image.pullPolicy": "Always",
+    "image.pullSecrets": [{"name": "other"}],
+    "certificates.mode": "cert-manager",
+    "certificates.certManager.issuerRef": {"name": "other"},
+    "certificates.certManager.duration": "100h",
+    "certificates.secret.name": "other",
+    "certificates.secret.caBundle": "-----BEGIN CERTIFICATE-----\nOTHER",
+    "certificates.controller.authorityLifetimeDays": 100,
+    "admission.failurePolicy": "Ignore",
+    "admission.excludedNamespaces": ["other"],
+    "service.ipFamilyPolicy": "SingleStack",
+    "listenAddress": "::",
+    "networkPolicy.apiServerPorts": [1234],
+    "monitoring.interval": "5s",
+}
+"""Another value than the default, where none follows from the type."""
+
+CONTEXT: dict[str, Values] = {
+    "certificates.certManager": {"certificates": {"mode": "cert-manager"}},
+    "certificates.secret": {"certificates": {"mode": "secret", "secret": {"name": "own", "caBundle": AUTHORITY}}},
+    "webhook.autoscaling": {"webhook": {"autoscaling": {"enabled": True}}},
+    "monitoring": {
+        "monitoring": {"enabled": True, "alerts": {"enabled": True}, "dashboard": {"enabled": True}},
+    },
+}
+"""The values under which those with that prefix matter."""
+
+
+@pytest.mark.chart
+@pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.name)
+def test_every_value_changes_what_is_rendered(helm: Helm, leaf: Value) -> None:
+    context = next((values for prefix, values in CONTEXT.items() if leaf.name.startswith(f"{prefix}.")), {})
+    if leaf.path[-1] == "enabled":
+        context = {}
+    changed = render(helm, _with(context, leaf, _other(leaf))).text != render(helm, context).text
+    assert changed, f"{leaf.name} is a value that no template uses"
+
+
+@pytest.mark.chart
+def test_every_template_is_reached_by_some_values(helm: Helm) -> None:
+    sources = set(
+        re.findall(r"# Source: modelfit/(\S+)", "\n".join(render(helm, each).text for each in MATRIX.values()))
+    )
+    templates = {str(path.relative_to(CHART)) for path in (CHART / "templates").rglob("*.yaml")}
+    assert sources == templates
+
+
+def test_every_value_that_a_template_reads_exists() -> None:
+    known = {leaf.path[:length] for leaf in LEAVES for length in range(1, len(leaf.path) + 1)}
+    for place, path in _references():
+        assert any(path[: len(each)] == each for each in known), f"{place} reads .Values.{'.'.join(path)}"
+
+
+def test_every_named_template_is_included() -> None:
+    text = "\n".join(path.read_text() for path in _sources())
+    for name in re.findall(r'define "([^"]+)"', text):
+        assert re.search(rf'include "{re.escape(name)}"', text), f"nothing includes {name}"
+
+
+def test_every_shipped_file_is_used_by_a_template() -> None:
+    text = "\n".join(path.read_text() for path in _sources())
+    for path in (CHART / "files").rglob("*"):
+        if path.is_file():
+            name = str(path.relative_to(CHART))
+            assert name in text or f"{path.parent.relative_to(CHART)}/*" in text, f"no template reads {name}"
+
+
+def test_readme_and_schema_are_current() -> None:
+    current = (CHART / "README.md").read_text()
+    assert current == readme.render(VALUES, current), "run python -m tests.chart"
+    assert (CHART / "values.schema.json").read_text() == schema.render(VALUES), "run python -m tests.chart"
+
+
+@pytest.mark.parametrize("group", [None, *{leaf.path[0] for leaf in LEAVES if len(leaf.path) > 1}])
+@pytest.mark.chart
+def test_a_value_that_does_not_exist_stops_the_rendering(every_helm: Helm, group: str | None) -> None:
+    values: Values = {"replicaz": 3} if group is None else {group: {"replicaz": 3}}
+    with pytest.raises(HelmFailed, match="replicaz"):
+        render(every_helm, values)
+
+
+@pytest.mark.chart
+@pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.name)
+def test_a_value_of_another_type_stops_the_rendering(every_helm: Helm, leaf: Value) -> None:
+    wrong: object = "x" if not isinstance(leaf.default, str) else 7
+    with pytest.raises(HelmFailed, match=leaf.path[-1]):
+        render(every_helm, _with({}, leaf, wrong))
+
+
+@pytest.mark.chart
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"profil": "nvidia"},
+        {"memoryRequests": "maybe"},
+        {"drainSeconds": -1},
+        {"profiles": {"acme": {"driver": "gpu.acme.com"}}},
+        {"certificates": {"secret": "mine"}},
+    ],
+    ids=lambda config: next(iter(config)),
+)
+def test_settings_that_the_program_would_refuse_stop_the_rendering(every_helm: Helm, config: Values) -> None:
+    with pytest.raises(HelmFailed, match="config"):
+        render(every_helm, {"config": config})
+
+
+def _references() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(template, path) of each `.Values.…`."""
+    for path in _sources():
+        for found in re.findall(r"\.Values((?:\.[a-zA-Z]+)+)", path.read_text()):
+            yield path.name, tuple(found.strip(".").split("."))
+
+
+def _sources() -> Iterator[Path]:
+    for pattern in ("*.yaml", "*.tpl", "*.txt"):
+        yield from (CHART / "templates").rglob(pattern)
+
+
+def _other(leaf: Value) -> object:
+    if leaf.name in OTHER:
+        return OTHER[leaf.name]
+    default = leaf.default
+    if isinstance(default, bool):
+        return not default
+    if isinstance(default, int):
+        return default + 1
+    if isinstance(default, str):
+        return "other"
+    last = leaf.path[-1]
+    by_name: dict[str, object] = {
+        "resources": {"requests": {"cpu": "1"}},
+        "tolerations": [{"operator": "Exists"}],
+        "affinity": {"podAffinity": {}},
+        "topologySpreadConstraints": [],
+    }
+    return by_name.get(last, {"other": "other"})
+
+
+def _with(values: Values, leaf: Value, value: object) -> dict[str, object]:
+    """The values with one more."""
+    changed: dict[str, object] = copy.deepcopy(json.loads(json.dumps(values)))
+    place = changed
+    for key in leaf.path[:-1]:
+        inner = place.setdefault(key, {})
+        assert isinstance(inner, dict)
+        place = inner
+    place[leaf.path[-1]] = value
+    return changed
