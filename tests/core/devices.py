@@ -71,6 +71,14 @@ def accepts(spec: Json, candidate: Json) -> bool:
     return any(all(verdict) for verdict in verdicts)
 
 
+def publishes(request: Json, candidate: Json) -> bool:
+    """Whether the device has every capacity that the request names, and enough of it: where consumable capacity is on,
+    the scheduler passes over a device that has not."""
+    published = candidate["capacity"].get(candidate["driver"], {})
+    wanted = request.get("capacity", {}).get("requests", {})
+    return all(name in published and published[name] >= _bytes(amount) for name, amount in wanted.items())
+
+
 def evaluate(expression: str, candidate: Json) -> bool:
     """The expression's value for the device, which must be a truth value."""
     context = {"device": candidate, "quantity": _bytes, "compareTo": _compare}

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Literal
 
+import kubernetes_validate
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,6 +137,30 @@ def test_every_manifest_is_what_an_api_server_takes(
         for alternative in alternatives:
             assert_label(alternative["name"])
         assert len({alternative["name"] for alternative in alternatives}) == len(alternatives)
+
+
+@pytest.mark.parametrize("placement", ["any", "tightest"])
+@pytest.mark.parametrize("count", ["1", "2", "auto"])
+@pytest.mark.parametrize("profile", BUILTIN)
+@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+def test_every_served_version_is_what_its_api_servers_take(
+    version: str, profile: str, count: str, placement: Literal["any", "tightest"]
+) -> None:
+    annotations = {"llmfit.ai/model-fit": fit(vram_gb=9.5, supports_tp=[1, 2, 4]), "llmfit.ai/device-count": count}
+    policy = Policy(profile=profile, placement=placement)
+    claim: Json = claims.manifest(demand.read(annotations, policy), name="x", api_version=version)
+    assert claim["apiVersion"] == f"resource.k8s.io/{version}"
+    kubernetes_validate.validate(claim, "1.34", strict=True)
+    devices = claim["spec"]["devices"]
+    (request,) = devices["requests"]
+    shapes = {"exactly", "firstAvailable"} | ({"deviceClassName"} if version == "v1beta1" else set())
+    assert len(shapes & request.keys()) == 1
+    assert version != "v1beta1" or "exactly" not in request
+    names = {request["name"]} | {f"{request['name']}/{each['name']}" for each in request.get("firstAvailable", [])}
+    for constraint in devices.get("constraints", []):
+        assert set(constraint["requests"]) <= names
+    assert ("constraints" in devices) is (count != "1")
+    assert "adminAccess" not in set(members(claim))
 
 
 def test_a_template_keeps_its_provenance_and_passes_none_of_it_on() -> None:
