@@ -8,7 +8,7 @@ manual: meaning, unit, default.
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 import yaml
 from pydantic import (
@@ -188,7 +188,7 @@ class Settings(_Group):
     """Claims that the controller creates at the same time. Default 8."""
     leader_election: bool = True
     """Whether replicas of the controller agree, by a Lease, on the one that acts. Default true."""
-    audit_seconds: float = Field(default=300, ge=1, le=86400, strict=False)
+    audit_seconds: float = Field(default=300, ge=1, le=86400)
     """Seconds between the controller's looks for annotated pods that the webhook did not see, which get an Event.
     Default 300."""
 
@@ -301,6 +301,13 @@ def _fault(detail: ErrorDetails, sources: Mapping[str, str]) -> Fault:
     where = ".".join([sources.get(key, key), *rest])
     if detail["type"] != "extra_forbidden":
         return Fault(where, shown(detail["input"]), detail["msg"].removeprefix("Value error, "))
-    groups: dict[str, type[_Group]] = {"profiles": ProfileSettings, "systemMemory": SystemMemorySettings}
-    fields = groups[key].model_fields if rest else Settings.model_fields
+    fields = _group(key).model_fields if rest else Settings.model_fields
     return Fault(where, "a setting that does not exist", f"one of {shown_all(map(to_camel, fields), 32)}")
+
+
+def _group(key: str) -> type[_Group]:
+    """The group of settings under a key: the field's type, or that of its values."""
+    (annotation,) = (field.annotation for name, field in Settings.model_fields.items() if to_camel(name) == key)
+    return next(
+        each for each in (annotation, *get_args(annotation)) if isinstance(each, type) and issubclass(each, _Group)
+    )

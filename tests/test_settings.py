@@ -1,0 +1,290 @@
+"""The configuration: every fault at once, where it stands, and nothing that passes unseen."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
+
+from webhook import settings
+from webhook.core.policy import Policy
+from webhook.core.profiles import BUILTIN
+from webhook.errors import InvalidSettings
+from webhook.settings import Settings
+
+GROUPS = [each for each in vars(settings).values() if isinstance(each, type) and issubclass(each, BaseModel)]
+FIELDS = [
+    (group, name, field) for group in GROUPS for name, field in group.model_fields.items() if group is not BaseModel
+]
+
+OWN = "profiles: {acme: {driver: gpu.acme.example, deviceClasses: [gpu.acme.example]}}\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> "Write":
+    return Write(tmp_path / "config.yaml")
+
+
+class Write:
+    """Loads a text as the configuration file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def load(self, text: str, **environ: str) -> Settings:
+        self.path.write_text(textwrap.dedent(text), "utf-8")
+        return settings.load(self.path, environ)
+
+    def faults(self, text: str, **environ: str) -> list[str]:
+        with pytest.raises(InvalidSettings) as invalid:
+            self.load(text, **environ)
+        return str(invalid.value).replace(str(self.path), "FILE").splitlines()
+
+
+def test_without_a_file_everything_has_its_default() -> None:
+    assert settings.load(None, {}) == Settings()
+    assert Settings().policy() == Policy()
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "---\n", "{}", "null"])
+def test_an_empty_file_is_the_defaults(write: Write, text: str) -> None:
+    assert write.load(text) == Settings()
+
+
+def test_a_file_sets_what_it_names(write: Write) -> None:
+    loaded = write.load(
+        """
+        profile: acme
+        placement: tightest
+        memoryRequests: ignore
+        devicePluginRequests: warn
+        uninjectedPods: warn
+        logLevel: debug
+        systemMemory: {deviceClass: dra.memory}
+        deviceCountVariable: TENSOR_PARALLEL
+        profiles:
+          acme:
+            driver: gpu.acme.example
+            deviceClasses: [big.acme.example, gpu.acme.example]
+            partitionClasses: [big.acme.example]
+            capacity: hbm
+            selectors: ['"gpu.acme.example" in device.attributes']
+            product: gpu.acme.example/model
+            shares: {cores: "10"}
+        """
+    )
+    policy = loaded.policy()
+    assert (policy.profile, policy.placement, policy.memory_requests) == ("acme", "tightest", "ignore")
+    assert (policy.device_plugin_requests, policy.uninjected_pods) == ("warn", "warn")
+    assert (policy.system_memory_class, policy.device_count_variable) == ("dra.memory", "TENSOR_PARALLEL")
+    assert policy.profiles.keys() == BUILTIN.keys() | {"acme"}
+    acme = policy.profiles["acme"]
+    assert (acme.name, acme.driver, acme.capacity) == ("acme", "gpu.acme.example", "hbm")
+    assert acme.device_classes == ("big.acme.example", "gpu.acme.example")
+    assert acme.classes_for(2) == ("gpu.acme.example",)
+    assert acme.product == "gpu.acme.example/model"
+    assert acme.shares == {"cores": "10"}
+    assert loaded.log_level == "debug"
+
+
+def test_a_built_in_profile_may_be_redefined(write: Write) -> None:
+    loaded = write.load("profiles: {nvidia: {driver: gpu.nvidia.com, deviceClasses: [mine]}}")
+    assert loaded.policy().profiles["nvidia"].device_classes == ("mine",)
+
+
+def test_the_environment_overrides_the_file(write: Write) -> None:
+    loaded = write.load(
+        "profile: example\nlogLevel: error\nworkers: 3",
+        MODELFIT_PROFILE="acme",
+        MODELFIT_PROFILES="{acme: {driver: gpu.acme.example, deviceClasses: [c]}}",
+        MODELFIT_WORKERS="2",
+        MODELFIT_DRAIN_SECONDS="0.5",
+        HOME="/root",
+        NOT_MODELFIT_FOO="1",
+    )
+    assert (loaded.profile, loaded.log_level, loaded.workers, loaded.drain_seconds) == ("acme", "error", 2, 0.5)
+    assert settings.load(None, {"MODELFIT_LOG_LEVEL": "debug"}).log_level == "debug"
+
+
+def test_every_fault_is_named_at_once_with_its_place(write: Write) -> None:
+    faults = write.faults(
+        """
+        profile: nowhere
+        memoryRequests: sometimes
+        workers: 0
+        colour: red
+        profiles:
+          acme: {driver: "Not A Driver", deviceClasses: [a], speed: 9}
+          "B d": {driver: a, deviceClasses: [a]}
+        """,
+        MODELFIT_LOG_LEVEL="loud",
+        MODELFIT_COLOUR="blue",
+        MODELFIT_MAX_CONNECTIONS="[",
+    )
+    places = [
+        fault.partition(": ")[0] if fault.startswith("MODEL") else ": ".join(fault.split(": ")[:2]) for fault in faults
+    ]
+    assert sorted(places) == sorted(
+        [
+            "FILE: profile", "FILE: memoryRequests", "FILE: workers", "FILE: colour", "FILE: profiles.acme.driver",
+            "FILE: profiles.acme.speed", "FILE: profiles.B d.[key]",
+            "MODELFIT_LOG_LEVEL", "MODELFIT_COLOUR", "MODELFIT_MAX_CONNECTIONS",
+        ]
+    )  # fmt: skip
+    assert all("; want " in fault for fault in faults)
+
+
+def test_a_setting_that_does_not_exist_is_answered_with_those_that_do(write: Write) -> None:
+    (fault,) = write.faults("log_level: info")
+    assert '"logLevel"' in fault
+    (fault,) = write.faults("profiles: {a: {driver: a, deviceClasses: [a], deviceClass: a}}")
+    assert '"deviceClasses"' in fault
+    assert '"logLevel"' not in fault
+    (fault,) = settings_faults(MODELFIT_LOGLEVEL="info")
+    assert '"MODELFIT_LOG_LEVEL"' in fault
+
+
+def settings_faults(**environ: str) -> list[str]:
+    with pytest.raises(InvalidSettings) as invalid:
+        settings.load(None, environ)
+    return str(invalid.value).splitlines()
+
+
+@pytest.mark.parametrize("key", [to_camel(name) for name in Settings.model_fields])
+def test_an_unknown_setting_inside_any_group_is_named(write: Write, key: str) -> None:
+    faults = write.faults(f"{key}: {{acme: {{unknownSetting: 1}}, unknownSetting: 1}}")
+    assert faults
+    assert all(fault.startswith(f"FILE: {key}") for fault in faults)
+
+
+def test_an_unknown_profile_is_answered_with_the_known_ones(write: Write) -> None:
+    (fault,) = write.faults(OWN + "profile: acne")
+    assert fault.startswith('FILE: profile: "acne"; want one of "acme", ')
+    (fault,) = settings_faults(MODELFIT_PROFILE="acne")
+    assert fault.startswith('MODELFIT_PROFILE: "acne"; want one of ')
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[", "a: b: c", "a: 2026-13-45", "- a\n- b", "just text", "7", "{1: a}", "profile: a\nprofile: b", "[" * 3000,
+     "profiles:\n  a: {driver: a, driver: b}"],
+)  # fmt: skip
+def test_what_is_no_mapping_of_settings_is_one_fault(write: Write, text: str) -> None:
+    (fault,) = write.faults(text)
+    assert fault.startswith("FILE: ")
+    assert "YAML" in fault
+
+
+def test_a_merge_key_is_no_key_twice(write: Write) -> None:
+    loaded = write.load(
+        """
+        profiles:
+          a: &a {driver: a, deviceClasses: [a]}
+          b: {<<: *a, deviceClasses: [b]}
+        """
+    )
+    assert loaded.profiles["b"].device_classes == ["b"]
+    assert loaded.profiles["b"].driver == "a"
+
+
+def test_a_file_that_cannot_be_read_is_a_fault(write: Write, tmp_path: Path) -> None:
+    for path in (tmp_path / "none.yaml", tmp_path):
+        with pytest.raises(InvalidSettings, match="want a readable YAML file of settings"):
+            settings.load(path, {})
+    write.path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidSettings, match="not UTF-8"):
+        settings.load(write.path, {})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["MODELFIT_SERVICE_HOST", "MODELFIT_SERVICE_PORT", "MODELFIT_SERVICE_PORT_HTTPS", "MODELFIT_PORT",
+     "MODELFIT_PORT_443_TCP", "MODELFIT_PORT_443_TCP_ADDR", "MODELFIT_PORT_443_TCP_PORT", "MODELFIT_PORT_443_TCP_PROTO",
+     "MODELFIT_WEBHOOK_SERVICE_HOST", "MODELFIT_WEBHOOK_PORT", "MODELFIT_WEBHOOK_PORT_8443_TCP_PROTO"],
+)  # fmt: skip
+def test_what_kubernetes_adds_for_a_service_of_our_name_is_no_setting(name: str) -> None:
+    assert settings.load(None, {name: "tcp://10.0.0.1:443"}) == Settings()
+
+
+def test_no_setting_is_mistaken_for_a_service_link() -> None:
+    for name in Settings.model_fields:
+        variable = f"MODELFIT_{name.upper()}"
+        assert settings_faults(**{variable: "[not, what, is, wanted", f"{variable}_": "x"})
+
+
+WRONG: dict[str, list[str]] = {
+    "profile": ["7", "true", "[nvidia]", "null"],
+    "placement": ["best", "1", "null"],
+    "systemMemory": ["dra.memory", "{deviceClass: 'Not A Class'}", "{deviceClass: 7}", "null"],
+    "deviceCountVariable": ["1A", "A-B", "''", "7"],
+    "memoryRequests": ["yes", "Fill"],
+    "devicePluginRequests": ["allow", "true"],
+    "uninjectedPods": ["allow", "no"],
+    "profiles": ["[]", "acme", "{acme: null}", "{acme: {}}", "{Acme: {driver: a, deviceClasses: [a]}}"],
+    "logLevel": ["trace", "INFO", "10"],
+    "workers": ["0", "65", "1.5", "'1'", "true"],
+    "maxConnections": ["15", "65537", "'64'"],
+    "maxReviewMebibytes": ["0", "65", "8Mi"],
+    "keepAliveSeconds": ["0", "3601", "2m", "1.5"],
+    "drainSeconds": ["-1", "601", "'10'", "true", ".nan", ".inf", "10s"],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values])
+def test_a_wrong_value_stops_the_start(write: Write, key: str, value: str) -> None:
+    faults = write.faults(f"{key}: {value}")
+    assert all(fault.startswith(f"FILE: {key}") for fault in faults)
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("driver", '"Gpu.Example"'), ("driver", f"{'a' * 64}"), ("driver", "\"a' || true || '\""), ("driver", '"a\\n"'),
+        ("driver", "-a"), ("driver", '""'), ("deviceClasses", "[]"), ("deviceClasses", "a"),
+        ("deviceClasses", "[a, a]"),
+        ("deviceClasses", "[A]"), ("deviceClasses", "[a, b, c, d, e, f, g, h, i]"), ("capacity", "gpu.example/memory"),
+        ("capacity", '"mem\\"ory"'), ("capacity", "m" + "x" * 32), ("selectors", "true"), ("selectors", "['']"),
+        ("selectors", "[" + ",".join(["'true'"] * 29) + "]"), ("selectors", f"['{'x' * 10241}']"), ("product", "model"),
+        ("product", "gpu.example/a/b"), ("product", '"gpu.example/\\"x"'), ("partitionClasses", "[b]"),
+        ("shares", "{cores: 10}"), ("shares", '{cores: "-1"}'), ("shares", '{cores: "ten"}'),
+        ("shares", '{memory: "1"}'),
+        ("shares", '{"a b": "1"}'),
+    ],
+)  # fmt: skip
+def test_a_profile_that_no_api_server_would_take_stops_the_start(write: Write, member: str, value: str) -> None:
+    given = {"driver": "a", "deviceClasses": "[a]"} | {member: value}
+    faults = write.faults("profiles: {acme: {" + ", ".join(f"{key}: {text}" for key, text in given.items()) + "}}")
+    assert all(fault.startswith("FILE: profiles.acme") for fault in faults)
+    assert all(len(fault) < 400 for fault in faults)
+
+
+@pytest.mark.parametrize(("group", "name", "field"), FIELDS, ids=lambda it: getattr(it, "__name__", str(it)[:30]))
+def test_every_setting_has_its_manual_with_unit_and_default(
+    group: type[BaseModel], name: str, field: FieldInfo
+) -> None:
+    manual = " ".join((field.description or "").split())
+    assert len(manual) >= 20
+    if field.is_required():
+        assert manual.endswith("Required.")
+    else:
+        assert "Default " in manual
+        default = field.default
+        if isinstance(default, (str, int, float)) and not isinstance(default, bool):
+            assert f"{default:g}" in manual if isinstance(default, float) else f"{default}" in manual
+    for unit, words in (("seconds", "Seconds"), ("mebibytes", "MiB"), ("days", "days")):
+        if name.endswith(unit):
+            assert words in manual
+
+
+def test_settings_cannot_be_changed_once_they_are_read() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Settings().profile = "example"
+
+
+def test_every_setting_is_spelled_in_one_way_only(write: Write) -> None:
+    for name in Settings.model_fields:
+        if to_camel(name) != name:
+            (fault,) = write.faults(f"{name}: null")
+            assert "a setting that does not exist" in fault
