@@ -52,7 +52,8 @@ class Keeper:
         claim_key = records.key(pod, claim_name(pod)) if pod else ""
         if pod and self._made.holds(claim_key, str(pod.get("uid"))):
             return Verdict()
-        todo = plan(pod, self._copies.claim(claim_key) if pod else None, self._policy)
+        claim = self._copies.claim(claim_key) if pod else None
+        todo = plan(pod, claim, self._policy, self._copies.classes())
         if pod is None or todo.claim is None:
             return self._stand(pod or {}, todo)
         return self._create(pod, todo.claim, claim_key)

@@ -27,15 +27,20 @@ def claim_name(pod: Mapping[str, object]) -> str | None:
     return records.annotation(pod, vocabulary.CLAIM)
 
 
-def plan(pod: Mapping[str, object] | None, claim: Mapping[str, object] | None, policy: Policy) -> Plan:
+def plan(
+    pod: Mapping[str, object] | None,
+    claim: Mapping[str, object] | None,
+    policy: Policy,
+    classes: Collection[str] | None = None,
+) -> Plan:
     """The plan for the pod with this metadata (None: it is gone) and the claim of ours under the name that it waits
-    for, if there is one."""
+    for, if there is one. `classes` are the DeviceClasses that exist, None where that is not known."""
     if pod is None or pod.get("deletionTimestamp"):
         return Plan(Outcome.NOTHING_TO_DO)
     if claim is not None:
         return Plan(Outcome.CLAIM_PRESENT) if records.owned_by(claim, pod) else taken(claim, pod)
     try:
-        wanted = claims.companion(pod, policy)
+        wanted = claims.companion(pod, policy, classes=classes)
     except Refusal as refusal:
         message = bounded(f"{Outcome.MODEL_FIT_UNUSABLE.sentence}: {refusal}")
         return Plan(Outcome.MODEL_FIT_UNUSABLE, message=message, reason=refusal.reason.value)

@@ -7,8 +7,8 @@ from typing import TypeGuard
 from webhook import vocabulary
 from webhook.cluster.api import JsonObject
 
-_MEMBERS = frozenset({"namespace", "name", "uid", "deletionTimestamp", "ownerReferences", "annotations"})
-_ANNOTATIONS = (vocabulary.MODEL_FIT, vocabulary.PROFILE, vocabulary.DEVICE_COUNT, vocabulary.CLAIM)
+_MEMBERS = frozenset({"namespace", "name", "uid", "deletionTimestamp", "ownerReferences", "annotations", "labels"})
+_OURS = f"{vocabulary.DOMAIN}/"
 
 
 def trim(obj: JsonObject) -> None:
@@ -21,10 +21,10 @@ def trim(obj: JsonObject) -> None:
         return
     for key in [key for key in metadata if key not in _MEMBERS]:
         del metadata[key]
-    annotations = metadata.get("annotations")
-    if is_object(annotations):
-        kept = ((key, annotations.get(key)) for key in _ANNOTATIONS)
-        metadata["annotations"] = {key: sys.intern(value) for key, value in kept if isinstance(value, str)}
+    for member in ("annotations", "labels"):
+        texts = metadata.get(member)
+        if is_object(texts):
+            metadata[member] = {key: sys.intern(str(texts[key])) for key in texts if key.startswith(_OURS)}
 
 
 def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
