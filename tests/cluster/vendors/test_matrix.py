@@ -1,0 +1,83 @@
+"""For every profile, need, count and placement, on exclusive and on shared devices: the scheduler allocates what fits
+by the drivers' own facts, and what fits nothing stays pending."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+import pytest
+
+from webhook.core import claims, demand
+from webhook.core.policy import Policy
+from webhook.core.profiles import BUILTIN
+
+from ..drivers import CLASSES
+from .expected import Expectation
+from .specimens import INVENTORIES, Specimen, strangers
+from .trials import Outcome, Trial, Trials
+
+pytestmark = pytest.mark.cluster
+
+NEEDS = ("5", "18", "39.5", "79.9", "140")
+COUNTS: dict[str, tuple[int, ...]] = {"1": (1,), "2": (2,), "auto": (1, 2)}
+PLACEMENTS = ("any", "tightest")
+ORDERS = 8 if os.environ.get("MODELFIT_VENDORS") == "full" else 1
+PODS = 2
+"""Claims on each node, one after the other: the second sees what the first has left."""
+
+
+def cases() -> Iterator[tuple[Trial, list[Outcome]]]:
+    for profile, inventories in INVENTORIES.items():
+        for sharing, specimens in inventories:
+            variations = itertools.product(range(ORDERS), NEEDS, COUNTS, PLACEMENTS)
+            for turn, (order, need, count, placement) in enumerate(variations):
+                label = f"{profile} {sharing} {need}Gi x{count} {placement} order {order}"
+                yield case(label, profile, among_strangers(profile, specimens, order, turn), need, count, placement)
+
+
+def among_strangers(profile: str, specimens: Sequence[Specimen], order: int, turn: int) -> list[Specimen]:
+    """As written at first, in other orders later."""
+    mixed = [*strangers(BUILTIN[profile].driver, turn), *specimens]
+    if order:
+        random.Random(f"{profile} {order}").shuffle(mixed)  # noqa: S311 - an order that can be had again
+    return mixed
+
+
+def case(
+    label: str, profile: str, specimens: Sequence[Specimen], need: str, count: str, placement: str
+) -> tuple[Trial, list[Outcome]]:
+    fit = json.dumps({"model": "m", "vram_gb": float(need), "supports_tp": [1, 2]})
+    annotations = {"llmfit.ai/model-fit": fit, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
+    policy = Policy(placement="tightest" if placement == "tightest" else "any")
+    spec = claims.spec(demand.read(annotations, policy))
+    ours = [each for each in specimens if each.device.driver == BUILTIN[profile].driver]
+    expectation = Expectation(ours, profile)
+    mebibytes = -int(-Decimal(need) * 1024 // 1)
+    expected = [expectation.claim(mebibytes, COUNTS[count], tightest=placement == "tightest") for _ in range(PODS)]
+    return Trial(label, [each.device for each in specimens], [spec] * PODS), expected
+
+
+@pytest.mark.timeout(1800)
+def test_each_model_gets_the_devices_that_hold_it_or_waits(trials: Trials) -> None:
+    for classes in CLASSES.values():
+        trials.install(classes)
+    planned = list(cases())
+    outcomes = trials.run([trial for trial, _ in planned])
+    wrong = {
+        trial.name: (expected, outcomes[trial.name])
+        for trial, expected in planned
+        if sorted(map(str, outcomes[trial.name])) != sorted(map(str, expected))
+    }
+    assert not wrong
+
+
+def test_the_matrix_has_models_that_fit_and_models_that_wait_in_every_profile() -> None:
+    kinds: dict[str, set[bool]] = {}
+    for trial, expected in cases():
+        kinds.setdefault(trial.name.split()[0], set()).update(isinstance(each, tuple) for each in expected)
+    assert kinds == {profile: {True, False} for profile in BUILTIN}
