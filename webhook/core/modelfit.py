@@ -12,6 +12,7 @@ Unknown keys are ignored: newer versions of llmfit add some.
 
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 
 from webhook.core import runmodes, strictjson
 from webhook.core.figures import Figure, Figures
@@ -27,8 +28,24 @@ _NAME_KEYS = ("model", "name", "model_name")
 _WAYS_OUT = "set estimated_vram_gb (0 for a model that needs no GPU), or use the output of `llmfit --json plan MODEL`"
 
 
+REMEMBERED_TEXT = 4096
+"""Characters of a fit that is remembered; a row as llmfit prints it has 2,000."""
+
+
 def read(text: str, where: str) -> Need:
-    """The need that `text` states. `where` is the path that faults start with. Raises Refusal with every fault."""
+    """The need that `text` states. `where` is the path that faults start with. Raises Refusal with every fault.
+
+    The pods of one workload carry the same text and come in a burst, so the needs of the last texts are remembered.
+    """
+    return _remembered(text, where) if len(text) <= REMEMBERED_TEXT else _read(text, where)
+
+
+@lru_cache(maxsize=256)
+def _remembered(text: str, where: str) -> Need:
+    return _read(text, where)
+
+
+def _read(text: str, where: str) -> Need:
     try:
         document = strictjson.read(text, where)
     except strictjson.NotJsonError as error:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 
 from webhook.core import quantities
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Need:
     """Amounts are GiB as they were written; `None` is "not said"; a `gpu_memory` of 0 is "no GPU"."""
 
@@ -25,12 +26,12 @@ class Need:
     def cpu_only(self) -> bool:
         return self.gpu_memory == 0
 
-    @property
+    @cached_property
     def gpu_memory_quantity(self) -> str:
         """Canonical quantity, `0Gi` where no GPU is needed."""
         return quantities.canonical(quantities.mebibytes(self.gpu_memory))
 
-    @property
+    @cached_property
     def memory_quantity(self) -> str | None:
         """Canonical quantity; None where there is nothing to request (not said, or 0)."""
         return quantities.canonical(quantities.mebibytes(self.memory)) if self.memory else None
