@@ -1,0 +1,89 @@
+"""What must hold of the answer to any body at all."""
+
+import base64
+import copy
+import json
+import re
+
+import jsonpatch
+import jsonpointer
+import orjson
+from flask.testing import FlaskClient
+
+from tests.core.kit import Json
+from tests.fuzz.corpus import SECRET
+from webhook.core import claims
+from webhook.core.claims import names
+from webhook.core.policy import Policy
+
+_OURS = re.compile(
+    r"/spec/resourceClaims(/-)?"
+    r"|/spec/(initContainers|containers)/\d+/(resources(/claims(/-)?|/requests(/memory)?)?|env(/-)?)"
+    r"|/metadata/(labels|annotations)(/llmfit\.ai~1(injected|claim|resources))?"
+)
+
+
+class Broken(AssertionError):
+    """The webhook broke a promise; the text says which."""
+
+
+def check(client: FlaskClient, policy: Policy, path: str, body: bytes) -> str:
+    """Posts the body and looks at the answer; its reason, or "HTTP 4xx". Raises Broken."""
+    response = client.post(path, data=body, content_type="application/json")
+    _must(response.status_code in (200, 400, 413, 415), f"HTTP {response.status_code}")
+    answer = orjson.loads(response.data)
+    if response.status_code != 200:
+        _must(len(response.data) < 2048 and SECRET not in json.dumps(answer), "a 4xx that says too much")
+        return f"HTTP {response.status_code}"
+    review = orjson.loads(body)
+    made: Json = answer["response"]
+    _must(answer["apiVersion"] == "admission.k8s.io/v1" and answer["kind"] == "AdmissionReview", "the envelope")
+    _must(made["uid"] == review["request"]["uid"], "the uid")
+    warnings = made.get("warnings", [])
+    _must(all(each.isprintable() and len(each) <= 256 for each in warnings), "a warning that is no line")
+    if not made["allowed"]:
+        _refused(made)
+    _must(SECRET not in json.dumps([warnings, made.get("status")]), "a secret")
+    if "patch" in made:
+        _must(path == "/mutate" and made["allowed"] and made["patchType"] == "JSONPatch", "a patch out of place")
+        _patched(client, policy, review, json.loads(base64.b64decode(made["patch"])))
+    reason: str = made["auditAnnotations"]["reason"]
+    return reason
+
+
+def _refused(made: Json) -> None:
+    status = made["status"]
+    _must("patch" not in made, "a patch with a refusal")
+    _must(status["code"] in (403, 422), f"code {status['code']}: {status['message']}")
+    message = status["message"]
+    _must(message and message.isprintable() and len(message.encode()) <= 1024, f"the message {message!r}")
+
+
+def _patched(client: FlaskClient, policy: Policy, review: Json, operations: list[Json]) -> None:
+    before = review["request"]["object"]
+    for operation in operations:
+        _must(operation["op"] == "add" and bool(_OURS.fullmatch(operation["path"])), f"the operation {operation}")
+        path = operation["path"]
+        if not path.endswith("/-") and "llmfit.ai" not in path:
+            _must(jsonpointer.resolve_pointer(before, path, None) is None, f"a replacement by {operation}")
+    after = jsonpatch.apply_patch(copy.deepcopy(before), operations)
+    again = copy.deepcopy(review)
+    again["request"] |= {"object": after, "uid": "another-uid"}
+    second = client.post("/mutate", data=orjson.dumps(again), content_type="application/json").json
+    _must(second is not None and "patch" not in second["response"], f"a second patch after {operations}")
+    third = client.post("/validate", data=orjson.dumps(again), content_type="application/json").json
+    _must(third is not None and third["response"]["allowed"], f"the validating webhook refuses our own output: {third}")
+    if any(operation["path"].startswith("/spec/resourceClaims") for operation in operations):
+        metadata = after["metadata"] | {"name": "pod", "namespace": "ns", "uid": "pod-uid"}
+        claim: Json | None = claims.companion(metadata, policy)
+        _must(claim is not None, "an injected pod without companion")
+        if claim is not None:
+            name = after["spec"]["resourceClaims"][-1]["resourceClaimName"]
+            _must(claim["metadata"]["name"] == name and names.is_for_review(name), f"the name {name}")
+            json.dumps(claim, ensure_ascii=False).encode()
+            _must("adminAccess" not in json.dumps(claim["spec"]), "adminAccess")
+
+
+def _must(holds: object, what: str) -> None:
+    if not holds:
+        raise Broken(what)

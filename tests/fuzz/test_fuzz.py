@@ -1,0 +1,55 @@
+"""The fuzzer reaches every part of the decision, and sees what is broken on purpose."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.fuzz import run
+from webhook.core import claims, decide, memory, quantities, rules, targets
+from webhook.core.decide import Decision
+from webhook.errors import Fault
+from webhook.reasons import Reason
+
+SEED, MOST = 2, 3000
+
+
+def few(most: int) -> Callable[[int], bool]:
+    return lambda count: count < most
+
+
+def test_a_short_run_finds_nothing_and_reaches_every_reason() -> None:
+    reasons, finding = run.run(SEED, few(MOST))
+    assert finding is None, finding
+    assert set(Reason) - reasons.keys() == set()
+    assert reasons["HTTP 400"] < reasons.total() / 3
+
+
+def test_a_run_is_repeated_by_its_seed() -> None:
+    assert run.run(7, few(200))[0] == run.run(7, few(200))[0]
+    assert run.run(7, few(200))[0] != run.run(8, few(200))[0]
+
+
+def overflow(_: object) -> None:
+    raise OverflowError
+
+
+BREAKAGES: dict[str, tuple[object, str, object]] = {
+    "an exception": (quantities, "parse", overflow),
+    "a request that is replaced": (memory, "is_open", lambda *_: True),
+    "a patch each time": (targets, "refers", lambda _: False),
+    "a patch elsewhere": (decide, "inject", lambda *_: [{"op": "add", "path": "/spec/hostNetwork", "value": True}]),
+    "a patch that removes": (decide, "inject", lambda *_: [{"op": "remove", "path": "/spec/containers"}]),
+    "a companion that is missing": (claims, "companion", lambda *_: None),
+    "a secret in a warning": (decide, "_summary", lambda *_: "hunter2"),
+    "a warning of two lines": (decide, "_summary", lambda *_: "a\nb"),
+    "a refusal without a message": (decide, "_deny", lambda refusal: Decision(False, refusal.reason)),
+    "a validating webhook that disagrees": (rules, "missing_parts", lambda *_: [Fault("a", "b", "c")]),
+}
+
+
+@pytest.mark.parametrize("name", BREAKAGES)
+def test_what_is_broken_on_purpose_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, attribute, broken = BREAKAGES[name]
+    monkeypatch.setattr(module, attribute, broken)
+    _, finding = run.run(SEED, few(MOST))
+    assert finding is not None
