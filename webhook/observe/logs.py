@@ -5,9 +5,11 @@ escapes and whatever else a value holds are escaped, so no value can forge a lin
 passes MAX_LINE bytes. Of an exception the kind and the places are logged, not its text, which may quote a pod.
 """
 
+import contextlib
 import json
 import logging
 import sys
+import time
 import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -59,6 +61,16 @@ def configure(level: str) -> None:
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     # A line for each connection, none of which is an event of ours.
     logging.getLogger("urllib3").setLevel(max(logging.INFO, root.level))
+
+
+def say(logger: logging.Logger, message: str, fields: Mapping[str, object]) -> None:
+    """An event at `info`, the same line as through logging at a third of the cost: for the one event that comes with
+    every review. The caller asks `logger.isEnabledFor` first, before it gathers the fields."""
+    line = {"ts": _timestamp(time.time()), "level": "info", "logger": logger.name, "msg": message, **fields}
+    text = _encode(line, MAX_TEXT)
+    # Nobody reads the log any more: no reason to fail a review.
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"{text if len(text) <= MAX_LINE else _encode(line, _SHORT_TEXT)}\n")
 
 
 def _timestamp(seconds: float) -> str:

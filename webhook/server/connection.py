@@ -18,11 +18,10 @@ from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.http.message import Request
 from gunicorn.http.parser import RequestParser
 from gunicorn.http.unreader import SocketUnreader
-from gunicorn.http.wsgi import Response
-from gunicorn.http.wsgi import create as wsgi_call
 
 from webhook.observe import metrics
-from webhook.server import limits
+from webhook.server import exchange, limits
+from webhook.server.exchange import Application
 
 _log = logging.getLogger("modelfit.connection")
 
@@ -37,8 +36,9 @@ _NOT_TLS = b"HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\n\r\nthis po
 class Connection:
     """A peer, from accept to close. Lives in one greenlet."""
 
-    def __init__(self, client: Socket, address: tuple[str, int], cfg: Config) -> None:
-        self.address = address
+    def __init__(self, client: Socket, peer: tuple[str, int], server: tuple[str, int], cfg: Config) -> None:
+        self._peer = peer
+        self._base = exchange.base_environ(server, peer, cfg.workers > 1)
         self.opened = time.monotonic()
         self.greenlet: Any = gevent.getcurrent()
         self._socket: Socket | SSLSocket = client
@@ -79,7 +79,7 @@ class Connection:
                 with contextlib.suppress(OSError):
                     Socket.send(self._socket, _NOT_TLS)
             return _broken("handshake")
-        self._parser = RequestParser(self._cfg, tls, self.address)
+        self._parser = RequestParser(self._cfg, tls, self._peer)
         self._unreader = self._parser.unreader = TimedUnreader(tls)
         return True
 
@@ -103,19 +103,16 @@ class Connection:
             _broken("reset")
         return None
 
-    def answer(self, request: Request, application: Any, server: tuple[str, int]) -> bool:
+    def answer(self, request: Request, application: Application) -> bool:
         """Runs the WSGI application for a request; False where the connection is over."""
         try:
-            response, environ = wsgi_call(request, self._socket, self.address, server, self._cfg)
-            whole: list[bytes] = []
-            response.sock = _Collector(whole)
-            for part in application(environ, response.start_response):
-                response.write(part)
-            response.close()
+            if request._expected_100_continue:
+                self._socket.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+            closes = request.should_close()
+            data = exchange.answer(application, exchange.environ(request, self._base), closes)
             self._socket.settimeout(limits.ANSWER_SECONDS)
-            # In one piece: header and body each as a TLS record and a packet of its own would cost as much as Flask.
-            self._socket.sendall(b"".join(whole))
-            return self._is_reusable(request, response)
+            self._socket.sendall(data)
+            return self._is_reusable() and not closes
         except TimeoutError:
             return _broken("request_timeout")
         except OSError:
@@ -127,10 +124,10 @@ class Connection:
         with contextlib.suppress(OSError):
             self._socket.close()
 
-    def _is_reusable(self, request: Request, response: Response) -> bool:
-        deadline = time.monotonic() + limits.REQUEST_SECONDS
-        if self._parser.finish_body(deadline, limits.UNREAD_BYTES):
-            return not response.should_close()
+    def _is_reusable(self) -> bool:
+        """The rest of the body is out of the way."""
+        if self._parser.finish_body(time.monotonic() + limits.REQUEST_SECONDS, limits.UNREAD_BYTES):
+            return True
         self._linger()
         return False
 
@@ -185,13 +182,6 @@ class TimedUnreader(SocketUnreader):  # type: ignore[misc]
         self.waiting = False
         self._deadline = time.monotonic() + limits.REQUEST_SECONDS
         return data
-
-
-class _Collector:
-    """Stands where a response expects the socket."""
-
-    def __init__(self, parts: list[bytes]) -> None:
-        self.sendall = parts.append
 
 
 def _broken(cause: metrics.Cause) -> bool:

@@ -88,6 +88,10 @@ class Server(BaseApplication):  # type: ignore[misc]
             "control_socket_disable": True,
             "preload_app": True,
             "proc_name": "modelfit",
+            # No peer is a proxy that may speak for another; with no header to trust, nobody's address need be read.
+            "forwarded_allow_ips": "*",
+            "secure_scheme_headers": {},
+            "forwarder_headers": "",
             "when_ready": self._when_ready,
             "on_exit": lambda _: self._on_exit(),
         }

@@ -46,6 +46,8 @@ class Worker(GeventWorker):  # type: ignore[misc]
     def run(self) -> None:
         """Serves until it is told to stop and has drained."""
         self._drained_at = 0.0
+        # gunicorn looks its settings up by name, a dozen for each request: as attributes they are found at once.
+        self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         hub: Any = get_hub()
         hub.print_exception = _hub_error
         self._open: set[Connection] = set()
@@ -80,27 +82,27 @@ class Worker(GeventWorker):  # type: ignore[misc]
         server.start()
         return server
 
-    def _connected(self, server: tuple[str, int], client: Socket, address: tuple[str, int]) -> None:
+    def _connected(self, server: tuple[str, int], client: Socket, peer: tuple[str, int]) -> None:
         """A connection's whole life."""
-        connection = Connection(client, address, self.cfg)
+        connection = Connection(client, peer, server, self.cfg)
         self._open.add(connection)
         try:
             if connection.secure(self.app.certificate.context()):
-                self._converse(connection, server)
+                self._converse(connection)
         except Exception:
             _log.exception("a connection failed")
         finally:
             self._open.discard(connection)
             connection.close()
 
-    def _converse(self, connection: Connection, server: tuple[str, int]) -> None:
+    def _converse(self, connection: Connection) -> None:
         while True:
             request = connection.next_request(self._idle_seconds())
             if request is None:
                 return
             if not self.alive or connection.is_old:
                 request.force_close()
-            if not connection.answer(request, self.wsgi, server):
+            if not connection.answer(request, self.wsgi):
                 return
 
     def _idle_seconds(self) -> float:

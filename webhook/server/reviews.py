@@ -1,0 +1,132 @@
+"""From a call's body to the answer's: decode, ask the core, encode, count, log.
+
+Two channels. A call that is no review gets an HTTP 4xx with `{"error": …}`; every review gets a 200 with its uid.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import orjson
+from gunicorn.http.errors import ParseException
+
+from webhook.core import answers, review
+from webhook.core.decide import Decision
+from webhook.core.policy import Policy
+from webhook.core.review import JsonObject, Review
+from webhook.errors import MalformedCall
+from webhook.observe import logs, metrics
+
+Decide: TypeAlias = Callable[[Review, Policy], Decision]
+
+JSON = "application/json"
+
+_log = logging.getLogger("modelfit.admission")
+
+
+class Answer(NamedTuple):
+    """HTTP status code and JSON body."""
+
+    status: int
+    body: bytes
+
+
+class Reviews:
+    """Answers the calls of one webhook, `mutate` or `validate`, by `step`. `max_bytes` bounds a call's body."""
+
+    def __init__(self, webhook: str, step: Decide, policy: Policy, max_bytes: int) -> None:
+        self._webhook = webhook
+        self._step = step
+        self._policy = policy
+        self._max_bytes = max_bytes
+
+    def answer(self, environ: Mapping[str, Any]) -> Answer:
+        """The answer to a POST, given its WSGI environment."""
+        try:
+            document = self._document(environ)
+        except MalformedCall as error:
+            return refuse(error.status, str(error))
+        started = time.perf_counter()
+        asked: Review | None = None
+        try:
+            asked = review.parse(document)
+            decision = self._step(asked, self._policy)
+            body = orjson.dumps(answers.envelope(asked.uid, decision))
+        except MalformedCall as error:
+            return refuse(error.status, str(error), _uid(document))
+        except Exception:
+            return self._internal_error(asked.operation if asked else "", _uid(document))
+        seconds = time.perf_counter() - started
+        metrics.reviewed(self._webhook, asked.operation, decision.allowed, decision.reason, seconds)
+        if _log.isEnabledFor(logging.INFO):
+            logs.say(_log, "review", self._line(asked, decision, seconds))
+        return Answer(200, body)
+
+    def _document(self, environ: Mapping[str, Any]) -> object:
+        """The decoded body. Raises MalformedCall where there is none to decode."""
+        if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != JSON:
+            raise MalformedCall(f"Content-Type: want {JSON}", 415)
+        if environ.get("HTTP_CONTENT_ENCODING", "identity") != "identity":
+            raise MalformedCall("Content-Encoding: want none", 415)
+        length = environ.get("CONTENT_LENGTH") or "0"
+        if length.isdecimal() and int(length) > self._max_bytes:
+            raise self._too_large()
+        try:
+            body = environ["wsgi.input"].read(self._max_bytes + 1)
+        except TimeoutError:
+            raise MalformedCall("the body did not arrive in time", 408) from None
+        except (OSError, ParseException):
+            raise MalformedCall("the body did not arrive whole") from None
+        if len(body) > self._max_bytes:
+            raise self._too_large()
+        try:
+            return orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise MalformedCall(f"the body is not JSON: {error.msg} at character {error.pos}") from None
+
+    def _too_large(self) -> MalformedCall:
+        return MalformedCall(f"the body is larger than {self._max_bytes} bytes (setting maxReviewMebibytes)", 413)
+
+    def _line(self, asked: Review, decision: Decision, seconds: float) -> dict[str, object]:
+        """What is logged of a decision: names, never content; nor the message, which may quote the annotation."""
+        return {
+            "uid": asked.uid,
+            "webhook": self._webhook,
+            "operation": asked.operation,
+            "namespace": asked.namespace,
+            "name": _name(asked.object or asked.old_object),
+            "allowed": decision.allowed,
+            "reason": decision.reason.value,
+            "claim": decision.claim,
+            "dry_run": asked.dry_run,
+            "duration_ms": round(seconds * 1000, 3),
+        }
+
+    def _internal_error(self, operation: str, uid: str) -> Answer:
+        """A fault of ours must still carry the review's uid, or the user reads only "invalid webhook response"."""
+        _log.exception("could not decide", extra={"fields": {"uid": uid, "webhook": self._webhook}})
+        metrics.failed(self._webhook, operation)
+        status = answers.status("InternalError", 500, "modelfit failed to decide; its log has a line with this uid")
+        response = {"uid": uid, "allowed": False, "status": status}
+        return Answer(200, orjson.dumps({"apiVersion": review.API_VERSION, "kind": review.KIND, "response": response}))
+
+
+def refuse(status: int, message: str, uid: str = "") -> Answer:
+    """The answer to a call that is no review; counted."""
+    metrics.malformed(status)
+    _log.debug("refused a call", extra={"fields": {"status": status, "uid": uid}})
+    return Answer(status, orjson.dumps({"error": message} | ({"uid": uid} if uid else {})))
+
+
+def _uid(document: object) -> str:
+    """The review's uid, also where the rest of it cannot be used; empty where there is none."""
+    asked = document.get("request") if isinstance(document, dict) else None
+    uid = asked.get("uid") if isinstance(asked, dict) else None
+    return uid if isinstance(uid, str) else ""
+
+
+def _name(subject: JsonObject | None) -> object:
+    """The object's name, or the prefix of one that has none yet."""
+    metadata = subject.get("metadata") if subject else None
+    return metadata.get("name") or metadata.get("generateName") if isinstance(metadata, dict) else None
