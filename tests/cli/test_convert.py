@@ -46,6 +46,7 @@ CALLS = {
     "an unknown profile": ["--profile", "amiga"],
     "an empty profile": ["--profile", ""],
     "an unknown option": ["--force"],
+    "an option that colours the terminal": ["--\x1b[31m"],
     "a shortened option": ["--prof", "nvidia"],
     "an option without its value": ["--name"],
     "a name in capitals": ["--name", "Llama"],

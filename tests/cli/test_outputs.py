@@ -16,6 +16,7 @@ from webhook.cli import manifests, outputs
 TEXTS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
     st.text("01_9.eE+-:xob", max_size=8),
+    st.text("ab \n\t#", max_size=12),
     st.text("yYnNoO ftruealsn~\n\t#:-'\"|>&*!%@`{}[],?\\", max_size=12),
 )
 VALUES = st.recursive(
@@ -36,7 +37,7 @@ def printed(value: object, output: str) -> str:
 
 @pytest.mark.parametrize("output", ["yaml", "json"])
 @given(value=VALUES)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=2000)
 def test_every_value_is_read_back_as_it_was(output: str, value: object) -> None:
     document = {"apiVersion": "v1", "kind": "Thing", "value": value}
     text = printed(document, output)

@@ -20,9 +20,6 @@ from webhook.errors import shown
 MAX_NODES = 2_000_000
 """Values in all documents once aliases are written out; a few hundred bytes of YAML can stand for billions."""
 
-MAX_MERGED = 100_000
-"""Keys of one mapping after its merges (`<<`), for the same reason."""
-
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "y", "n")
 _BLANKS = re.compile(r"[ \t\r\n]*")
 
@@ -45,14 +42,14 @@ class _Loader(yaml.SafeLoader):
             seen.add(key.value)
         return node
 
-    def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        super().flatten_mapping(node)
-        if len(node.value) > MAX_MERGED:
-            raise _broken(node, f"more than {MAX_MERGED} keys in one mapping")
-
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, object]:
-        members = super().construct_mapping(node, deep)
-        return {key if isinstance(key, str) else json.dumps(key): value for key, value in members.items()}
+        self.flatten_mapping(node)
+        return {self._key(key): self.construct_object(value, deep=deep) for key, value in node.value}
+
+    def _key(self, node: yaml.Node) -> str:
+        """As JSON spells it. Not left to a dict of Python's, where 1, 1.0 and True are one key."""
+        key = self.construct_object(node, deep=True)
+        return key if isinstance(key, str) else json.dumps(key)
 
     def construct_json_scalar(self, node: yaml.ScalarNode) -> object:
         """A boolean or a number. What cannot be one only comes here with its type spelled out: `!!int two`."""

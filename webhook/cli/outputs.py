@@ -15,10 +15,6 @@ _AMBIGUOUS = re.compile(r"[-+]?[.\d][\d_.eE+-]*|[-+]?0[xob][\da-fA-F_]+|[yYnN]")
 # What PyYAML takes for the end of a line, and would write and read as a blank. Quoted, it is escaped.
 _BREAKS = re.compile(r"[\x85\u2028\u2029\ufeff]")
 
-# Lines that need no escape, and no rule of YAML's about blanks at their ends: those of a script, mostly.
-_LINES = re.compile(r"(?!\s)[^\t]*[^\s\\]\n?")
-_BLANK_END = re.compile(r"[ ]$", re.MULTILINE)
-
 
 class _Dumper(yaml.SafeDumper):
     """Keys in their order, no aliases, long expressions on one line."""
@@ -29,8 +25,8 @@ class _Dumper(yaml.SafeDumper):
     def represent_text(self, data: str) -> yaml.ScalarNode:
         """A text, quoted where it could be read as something else, a script as lines."""
         style = "'" if _AMBIGUOUS.fullmatch(data) else None
-        if "\n" in data and _LINES.fullmatch(data) and not _BLANK_END.search(data):
-            style = "|"
+        if "\n" in data:
+            style = "|"  # PyYAML takes another one where lines cannot say it
         if _BREAKS.search(data):
             style = '"'
         return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
