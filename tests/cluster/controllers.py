@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +16,10 @@ from .api import ApiError, JsonObject
 from .controlplane import ControlPlane
 from .ports import free_port
 from .processes import Process
-from .programs import REPOSITORY, modelfit
+from .programs import REPOSITORY, modelfit, webhook_server
 from .rbac import grant
 from .servers import LOOPBACK
+from .webhooks import registered
 
 NAMESPACE = "modelfit"
 USER = f"system:serviceaccount:{NAMESPACE}:controller"
@@ -25,6 +28,9 @@ RULES = REPOSITORY / "charts" / "modelfit" / "files" / "controller-rbac.yaml"
 
 ALONE = {"MODELFIT_LEADER_ELECTION": "false"}
 """For a test that kills it and wants it to act again at once: a lease would have to run out first."""
+
+LONG = bool(os.environ.get("LONG_TESTS"))
+"""Set LONG_TESTS for outages, bursts and crowds of the size that the product promises; without it they are smaller."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,37 @@ def controller(
         environment=environment,
     )
     return Controller(process, f"http://{LOOPBACK}:{port}")
+
+
+@contextmanager
+def running(
+    plane: ControlPlane,
+    *,
+    server: str | None = None,
+    kubeconfig: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Controller]:
+    """The same, started and ready. At the end it is stopped as Kubernetes stops it, and has to end well."""
+    made = controller(plane, server=server, kubeconfig=kubeconfig, environment=environment)
+    try:
+        made.start()
+        yield made
+        if made.process.running:
+            assert made.process.stop() == 0
+    finally:
+        made.process.kill()
+
+
+@contextmanager
+def operated(plane: ControlPlane) -> Iterator[Controller]:
+    """The webhook, registered, and the controller, as an operator has them. Good for all tests of a module."""
+    server = webhook_server()
+    try:
+        server.start()
+        with registered(plane, server.url, server.files.ca.read_bytes()), running(plane) as ours:
+            yield ours
+    finally:
+        server.process.kill()
 
 
 def permit(plane: ControlPlane) -> None:

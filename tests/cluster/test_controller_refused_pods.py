@@ -1,0 +1,81 @@
+"""A pod that is refused after the webhook has injected it leaves no claim, ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .api import ApiError, JsonObject
+from .controllers import Controller, operated
+from .controlplane import ControlPlane
+from .foreign import ForeignWebhook, refuse
+from .injected import ANNOTATED, each_has_its_claim
+from .namespaces import Namespace
+from .pods import deployment, pod
+from .waiting import stays, wait_for
+from .webhooks import MUTATING, calls, registered_for_pods
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def cluster(controlplane: ControlPlane) -> Iterator[Controller]:
+    with operated(controlplane) as ours:
+        yield ours
+
+
+def refused(plane: ControlPlane, namespace: Namespace, manifest: JsonObject | None = None) -> str:
+    """Creates an annotated pod that the webhook injects and a later step refuses; the message. Then no claim comes."""
+    before = calls(plane, MUTATING)
+    with pytest.raises(ApiError) as refusal:
+        namespace.create(manifest or pod("llama", annotations=ANNOTATED))
+    assert calls(plane, MUTATING) > before
+    stays("there is no claim", namespace.claims, lambda claims: not claims, seconds=2)
+    assert namespace.pods() == []
+    return refusal.value.message
+
+
+def test_a_pod_over_its_quota_leaves_no_claim(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace
+) -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
+    namespace.create(quota)
+    used = namespace.path("ResourceQuota", "none")
+    wait_for("the quota is in effect", lambda: namespace.api.get(used).get("status", {}).get("hard"))
+    assert "exceeded quota" in refused(controlplane, namespace)
+
+
+def test_a_pod_that_pod_security_refuses_leaves_no_claim(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace
+) -> None:
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    strict = Namespace(controlplane.api(), labels=labels)
+    try:
+        assert "violates PodSecurity" in refused(controlplane, strict)
+    finally:
+        strict.close()
+
+
+def test_a_pod_that_another_webhook_refuses_leaves_no_claim(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace
+) -> None:
+    with (
+        ForeignWebhook(lambda request: refuse("not here")) as other,
+        registered_for_pods(controlplane, other.url, other.ca),
+    ):
+        assert "not here" in refused(controlplane, namespace)
+
+
+def test_a_deployment_that_is_refused_again_and_again_leaves_no_claim(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace
+) -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "two"}, "spec": {"hard": {"pods": "2"}}}
+    namespace.create(quota)
+    used = namespace.path("ResourceQuota", "two")
+    wait_for("the quota is in effect", lambda: namespace.api.get(used).get("status", {}).get("hard"))
+    before = calls(controlplane, MUTATING)
+    namespace.create(deployment("llama", 5, ANNOTATED))
+    wait_for("more pods were injected than there may be", lambda: calls(controlplane, MUTATING) > before + 4)
+    assert len(each_has_its_claim(namespace)) == 2
+    stays("there are as many claims as pods", namespace.claims, lambda claims: len(claims) == 2, seconds=2)

@@ -1,0 +1,78 @@
+"""A dry run shows what would be injected, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from .api import JsonObject
+from .controllers import Controller, operated
+from .controlplane import ControlPlane
+from .injected import ANNOTATED
+from .namespaces import Namespace
+from .pods import pod
+from .waiting import stays
+
+pytestmark = pytest.mark.cluster
+
+KINDS = ("Pod", "ResourceClaim", "ResourceClaimTemplate", "Event", "ConfigMap", "Secret", "Lease")
+
+
+@pytest.fixture(scope="module")
+def cluster(controlplane: ControlPlane) -> Iterator[Controller]:
+    with operated(controlplane) as ours:
+        yield ours
+
+
+def everything(namespace: Namespace) -> list[str]:
+    """The names of all objects in the namespace."""
+    return sorted(
+        f"{kind}/{item['metadata']['name']}" for kind in KINDS for item in namespace.api.list(namespace.path(kind))
+    )
+
+
+def annotated(namespace: Namespace) -> JsonObject:
+    manifest = pod("llama", annotations=ANNOTATED)
+    manifest["metadata"]["namespace"] = namespace.name
+    return manifest
+
+
+def test_a_server_side_dry_run_shows_the_injection_and_the_warning(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace
+) -> None:
+    before = everything(namespace)
+    result = controlplane.kubectl(
+        "apply", "--dry-run=server", "--output=json", "--filename=-", input=annotated(namespace)
+    ).ok()
+    shown = json.loads(result.stdout)
+    claim = shown["metadata"]["annotations"]["llmfit.ai/claim"]
+    assert shown["spec"]["resourceClaims"] == [{"name": "modelfit", "resourceClaimName": claim}]
+    assert shown["spec"]["containers"][0]["resources"]["claims"] == [{"name": "modelfit"}]
+    assert shown["metadata"]["labels"]["llmfit.ai/injected"] == "true"
+    assert any("8Gi" in warning for warning in result.warnings)
+    stays("nothing was left behind", lambda: everything(namespace), lambda seen: seen == before, seconds=3)
+
+
+def test_a_diff_shows_the_injection_and_the_warning(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace
+) -> None:
+    before = everything(namespace)
+    result = controlplane.kubectl("diff", "--filename=-", input=annotated(namespace))
+    # 1: there are differences; more than 1 is a failure.
+    assert result.returncode == 1, result.stderr
+    assert "resourceClaimName: llama-7b-claim-" in result.stdout
+    assert "llmfit.ai/injected" in result.stdout
+    assert any("8Gi" in warning for warning in result.warnings)
+    stays("nothing was left behind", lambda: everything(namespace), lambda seen: seen == before, seconds=3)
+
+
+def test_a_dry_run_of_an_annotation_that_is_wrong_says_so(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace
+) -> None:
+    wrong = annotated(namespace)
+    wrong["metadata"]["annotations"] = {"llmfit.ai/model-fit": '{"min_vram_gb": -8}'}
+    result = controlplane.kubectl("apply", "--dry-run=server", "--filename=-", input=wrong)
+    assert result.returncode != 0
+    assert "min_vram_gb" in result.stderr
