@@ -40,14 +40,14 @@ class Shortcut:
     and five signals for each, which take as long as the decision. All else is Flask's, a GET on these paths too."""
 
     def __init__(self, application: Application, reviews: dict[str, Reviews]) -> None:
-        self._application = application
+        self.application = application
         self._reviews = reviews
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
         """PEP 3333."""
         reviews = self._reviews.get(environ["PATH_INFO"])
         if reviews is None or environ["REQUEST_METHOD"] != "POST":
-            return self._application(environ, start_response)
+            return self.application(environ, start_response)
         status, body = reviews.answer(environ)
         start_response(_STATUS[status], [*_HEADERS, ("Content-Length", str(len(body)))])
         return [body]
