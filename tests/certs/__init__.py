@@ -1,0 +1,1 @@
+"""Certificates: minted, verified, rotated through an hour of simulated time, kept in stores that fail."""
