@@ -2,10 +2,13 @@
 only what depends on the program itself needs them all. Without one the tests are skipped, and fail if CI is set."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
+from tests.chart import installing
 from tests.chart.helm import REMEDY, Helm, found
+from tests.cluster import assets
 
 _FOUND = found()
 
@@ -16,6 +19,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(
                 name, helms or [None], ids=lambda each: each.name if each else "no helm", indirect=True
             )
+
+
+def _id(helm: Helm | None) -> str:
+    return helm.name if helm else "no helm"
 
 
 @pytest.fixture
@@ -37,3 +44,16 @@ def _needed(helm: Helm | None) -> Helm:
     if os.environ.get("CI"):
         pytest.fail(f"{message} (with CI set, the chart's tests may not be skipped)", pytrace=False)
     pytest.skip(message)
+
+
+@pytest.fixture
+def cluster() -> Iterator[installing.Cluster]:
+    """A cluster of its own for each test (6 s)."""
+    try:
+        assets.find()
+    except assets.NoAssetsError as problem:
+        if os.environ.get("CI"):
+            pytest.fail(f"{problem} (with CI set, the cluster tests may not be skipped)", pytrace=False)
+        pytest.skip(str(problem))
+    with installing.cluster() as made:
+        yield made

@@ -72,7 +72,7 @@ def look(namespace):
     except (Refused, OSError, ValueError) as error:
         return str(error)
     for warning in warnings:
-        print(warning)
+        print(warning.partition(" - ")[2].strip('"'))
     claims = [claim for claim in pod["spec"].get("resourceClaims", []) if claim["name"] == "modelfit"]
     if claims:
         print("injected, with the claim", claims[0]["resourceClaimName"])
@@ -90,7 +90,8 @@ def main():
         print("not yet:", wrong, flush=True)
         time.sleep(2)
         wrong = look(namespace)
-    sys.exit(wrong and f"failed: {wrong}")
+    if wrong:
+        sys.exit(f"failed: {wrong}")
 
 
 main()

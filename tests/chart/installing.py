@@ -1,0 +1,153 @@
+"""A control plane with one machine that runs the release's pods, and what an operator does with helm on it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.chart.helm import Helm
+from tests.chart.manual import CHART
+from tests.chart.node.kubelet import Kubelet
+from tests.chart.node.network import ServiceProxy
+from tests.chart.rendering import Values
+from tests.cluster import workspace
+from tests.cluster.api import Answer, Api, JsonObject
+from tests.cluster.certificates import Pair, mint
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.drivers import nvidia
+from tests.cluster.inventory import Inventory
+from tests.cluster.namespaces import Namespace
+from tests.cluster.paths import path
+from tests.cluster.pods import pod
+from tests.cluster.servers import Options
+from tests.cluster.waiting import wait_for
+
+RELEASE, NAMESPACE = "modelfit", "gpu-system"
+ANNOTATION = "llmfit.ai/model-fit"
+MODEL = '{"model": "llama-7b", "min_ram_gb": 1, "min_vram_gb": 8}'
+NODE = "machine"
+
+
+class Cluster:
+    """Kubernetes with GPUs, and helm. `team` is a namespace of its users."""
+
+    def __init__(self, plane: ControlPlane, kubelet: Kubelet) -> None:
+        self.plane, self.kubelet = plane, kubelet
+        self.api: Api = plane.api()
+        self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        self.team = Namespace(self.api)
+
+    def helm(self, helm: Helm, *arguments: str, chart: Path | None = None, values: Values | None = None) -> str:
+        """`helm -n gpu-system …`. Raises HelmFailed."""
+        told = [*arguments, *([str(chart)] if chart else []), "--namespace", NAMESPACE]
+        told += ["--values", "-"] if values is not None else []
+        return helm.run(
+            *told, kubeconfig=self.plane.kubeconfig(), input=json.dumps(values if values is not None else {})
+        )
+
+    def install(self, helm: Helm, values: Values, chart: Path = CHART) -> None:
+        self.helm(helm, "install", RELEASE, "--wait", "--timeout", "90s", chart=chart, values=values)
+
+    def upgrade(self, helm: Helm, values: Values, chart: Path = CHART) -> None:
+        self.helm(helm, "upgrade", RELEASE, "--wait", "--timeout", "90s", chart=chart, values=values)
+
+    def own_certificate(self, name: str = "own") -> tuple[Pair, Values]:
+        """A Secret with a certificate of the operator's, and the values for it."""
+        pair = mint(workspace.current().folder("own"), hosts=(f"{RELEASE}.{NAMESPACE}.svc",))
+        files = {"tls.crt": pair.certificate, "tls.key": pair.key}
+        data = {key: base64.b64encode(file.read_bytes()).decode() for key, file in files.items()}
+        metadata = {"name": name, "namespace": NAMESPACE}
+        self.api.create(
+            {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": metadata, "data": data}
+        )
+        authority = pair.ca.read_text()
+        return pair, {"certificates": {"mode": "secret", "secret": {"name": name, "caBundle": authority}}}
+
+    def create_pod(self, namespace: str | None = None, *, annotated: bool = True, dry_run: bool = False) -> Answer:
+        """Somebody creates a pod, whatever comes of it."""
+        where = namespace or self.team.name
+        body = pod(generate_name="model-", annotations={ANNOTATION: MODEL} if annotated else {})
+        return self.api.send("POST", path("Pod", where), body, query={"dryRun": "All"} if dry_run else {})
+
+    def wait_served(self) -> None:
+        """Until an annotated pod would be injected."""
+        wait_for("an annotated pod is injected", lambda: self.create_pod(dry_run=True), lambda seen: injected(seen))
+
+
+def injected(answer: Answer) -> bool:
+    """Whether the pod in an answer has our claim."""
+    claims = answer.body.get("spec", {}).get("resourceClaims", [])
+    return answer.status == 201 and [claim["name"] for claim in claims] == ["modelfit"]
+
+
+@contextmanager
+def cluster(gpus: int = 16) -> Iterator[Cluster]:
+    """A cluster of one machine with that many GPUs, ready."""
+    proxy = ServiceProxy(workspace.current().folder("network"))
+    flags = (f"--egress-selector-config-file={proxy.configuration}",)
+    with ControlPlane(Options(apiserver_flags=flags)) as plane:
+        inventory = Inventory(plane.api())
+        inventory.install("nvidia")
+        inventory.node(*(nvidia.gpu(f"gpu-{number}", "24Gi") for number in range(gpus)), name=NODE)
+        kubelet = Kubelet(plane, NODE, {NAMESPACE})
+        proxy.serve(plane.api(), kubelet.locate)
+        kubelet.start()
+        try:
+            yield Cluster(plane, kubelet)
+        finally:
+            kubelet.stop()
+            proxy.close()
+
+
+def labelled(api: Api, selector: str) -> list[str]:
+    """`kind namespace/name` of every object of any kind with those labels, Events apart."""
+    found = []
+    for group_version in _group_versions(api):
+        prefix = "/api/v1" if group_version == "v1" else f"/apis/{group_version}"
+        for resource in api.get(prefix)["resources"]:
+            listable = "list" in resource["verbs"] and "/" not in resource["name"] and resource["kind"] != "Event"
+            if listable:
+                items = api.list(f"{prefix}/{resource['name']}", labelSelector=selector)
+                found += [f"{resource['kind']} {_full_name(each)}" for each in items]
+    return sorted(set(found))
+
+
+def _group_versions(api: Api) -> Iterator[str]:
+    yield "v1"
+    for group in api.get("/apis")["groups"]:
+        yield group["preferredVersion"]["groupVersion"]
+
+
+def _full_name(obj: JsonObject) -> str:
+    namespace = obj["metadata"].get("namespace")
+    return f"{namespace}/{obj['metadata']['name']}" if namespace else str(obj["metadata"]["name"])
+
+
+class Customers:
+    """People who create annotated pods all the time, as dry runs; `refused` is what they were told."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._create, daemon=True, name="customers")
+        self.pods = 0
+        self.refused: list[str] = []
+
+    def __enter__(self) -> Customers:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _create(self) -> None:
+        while not self._stop.wait(0.05):
+            answer = self._cluster.create_pod(dry_run=True)
+            self.pods += 1
+            if not injected(answer):
+                self.refused.append(str(answer.body.get("message", "admitted, but not injected")))

@@ -1,0 +1,185 @@
+"""The chart installed by helm onto a real control plane, its pods run as local processes: see `tests.chart.node`."""
+
+import functools
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.chart.helm import Helm, HelmFailed
+from tests.chart.installing import NAMESPACE, RELEASE, Cluster, Customers, injected, labelled
+from tests.chart.manual import CHART
+from tests.chart.matrix import MATRIX
+from tests.chart.rendering import JsonObject, Values, render
+from tests.cluster.api import collection_of
+from tests.cluster.paths import path
+from tests.cluster.waiting import wait_for
+
+pytestmark = [pytest.mark.chart, pytest.mark.cluster, pytest.mark.timeout(600)]
+
+OURS = f"app.kubernetes.io/instance={RELEASE}"
+QUICK: Values = {"webhook": {"preStopSeconds": 2}, "config": {"drainSeconds": 1}}
+"""Pods end sooner. Endpoints are stale for a second here, which the first two seconds cover."""
+
+
+def test_every_rendered_object_is_accepted_by_the_api_server(cluster: Cluster, helm: Helm) -> None:
+    foreign, made = ("cert-manager.io/v1", "monitoring.coreos.com/v1"), ("Namespace", "ServiceAccount")
+    # A dry run makes nothing, so what others of the release need is made for real.
+    cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{RELEASE}-test"}})
+    metadata = {"name": f"{RELEASE}-test", "namespace": NAMESPACE}
+    cluster.api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    for name, values in MATRIX.items():
+        for each in render(helm, values, release=RELEASE, namespace=NAMESPACE).objects:
+            if each["apiVersion"] in foreign or (
+                each["metadata"]["name"] == f"{RELEASE}-test" and each["kind"] in made
+            ):
+                continue
+            where = collection_of_any(cluster, each)
+            answer = cluster.api.send("POST", where, each, query={"dryRun": "All", "fieldValidation": "Strict"})
+            said = f"{name}: {each['kind']} {each['metadata']['name']}: {answer.body.get('message')}"
+            assert answer.status == 201, said
+            assert not answer.warnings, f"{said} {answer.warnings}"
+
+
+def test_a_release_from_its_installation_to_its_removal(cluster: Cluster, every_helm: Helm, tmp_path: Path) -> None:
+    helm = every_helm
+    _, own = cluster.own_certificate()
+    values = {**own, **QUICK}
+    previous = earlier_chart(tmp_path)
+
+    def admitted(step: str) -> None:
+        answer = cluster.create_pod()
+        assert injected(answer), f"after {step}: {answer.body.get('message')}"
+
+    cluster.install(helm, values, previous)
+    cluster.wait_served()
+    cluster.helm(helm, "test", RELEASE)
+    with Customers(cluster) as customers:
+        steps: list[tuple[str, Callable[[], object]]] = [
+            ("an upgrade from the previous chart", lambda: cluster.upgrade(helm, values)),
+            ("an upgrade without a change", lambda: cluster.upgrade(helm, values)),
+            ("an upgrade with other values", lambda: cluster.upgrade(helm, {**values, "commonLabels": {"a": "b"}})),
+            ("a rollback", lambda: cluster.helm(helm, "rollback", RELEASE, "--wait", "--timeout", "90s")),
+        ]
+        for step, action in steps:
+            action()
+            admitted(step)
+    assert customers.pods > 20
+    assert customers.refused == []
+    # The controller is the one of the release, under the release's permissions.
+    for each in cluster.team.pods():
+        cluster.team.wait_bound(each["metadata"]["name"])
+    assert len(cluster.team.claims()) == len(steps)
+    _nothing_is_forbidden(cluster)
+
+    with Customers(cluster) as customers:
+        cluster.helm(helm, "uninstall", RELEASE, "--wait", "--timeout", "90s")
+        assert cluster.create_pod().status == 201
+        assert cluster.create_pod(annotated=False).status == 201
+    # Helm 3 removes the Service a moment before the webhook configurations; without them pods are simply not injected.
+    known = ('service "modelfit" not found', "admitted, but not injected")
+    assert [each for each in customers.refused if not each.endswith(known)] == []
+    wait_for("the pods have ended", lambda: cluster.kubelet.running(), lambda pods: not pods)
+    left = wait_for("nothing of the release is left", lambda: labelled(cluster.api, OURS), lambda found: not found)
+    assert left == []
+    assert leases(cluster) == [f"{RELEASE}-controller"]
+
+
+def test_helm_test_fails_where_pods_are_not_injected(cluster: Cluster, helm: Helm) -> None:
+    _, own = cluster.own_certificate()
+    cluster.install(helm, {**own, **QUICK})
+    cluster.api.delete(path("MutatingWebhookConfiguration", None, RELEASE))
+    cluster.api.delete(path("ValidatingWebhookConfiguration", None, RELEASE))
+    with pytest.raises(HelmFailed, match="modelfit-test"):
+        cluster.helm(helm, "test", RELEASE, "--timeout", "120s")
+    (pod,) = cluster.kubelet.running("test")
+    assert "the webhook was not called" in pod.output()
+
+
+def test_pods_that_are_left_alone_need_no_webhook(cluster: Cluster, helm: Helm) -> None:
+    _, own = cluster.own_certificate()
+    cluster.install(helm, {**own, **QUICK})
+    cluster.wait_served()
+    label = {"metadata": {"labels": {"llmfit.ai/inject": "disabled"}}}
+    cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "disabled", **label["metadata"]}})
+    for namespace in ("disabled", "kube-system", NAMESPACE):
+        account = path("ServiceAccount", namespace, "default")
+        wait_for(f"namespace {namespace} has its account", functools.partial(cluster.api.find, account))
+    asked = cluster.plane.metric("apiserver_admission_webhook_request_total")
+    spared = [("kube-system", True), (NAMESPACE, True), ("disabled", True), (cluster.team.name, False)]
+    for namespace, annotated in spared:
+        assert cluster.create_pod(namespace, annotated=annotated).status == 201
+    assert cluster.plane.metric("apiserver_admission_webhook_request_total") == asked
+
+    for pod in cluster.kubelet.running():
+        cluster.api.delete_if_there(path("Pod", NAMESPACE, pod.name), force=True)
+    # All of ours at once: the rest of the cluster goes on, and ours come back by themselves.
+    for namespace, annotated in spared:
+        assert cluster.create_pod(namespace, annotated=annotated).status == 201
+    cluster.wait_served()
+
+
+def test_annotated_pods_are_refused_while_no_webhook_answers_and_admitted_without_a_claim_under_ignore(
+    cluster: Cluster, helm: Helm
+) -> None:
+    _, own = cluster.own_certificate()
+    cluster.install(helm, {**own, **QUICK})
+    cluster.wait_served()
+    cluster.api.patch(path("Deployment", NAMESPACE, f"{RELEASE}-webhook"), {"spec": {"replicas": 0}})
+    wait_for("the webhook has ended", lambda: cluster.kubelet.running("webhook"), lambda pods: not pods)
+    refused = cluster.create_pod()
+    assert refused.status == 500
+    assert "failed calling webhook" in refused.body["message"]
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        found = cluster.api.get(path(kind, None, RELEASE))
+        for hook in found["webhooks"]:
+            hook["failurePolicy"] = "Ignore"
+        cluster.api.put(path(kind, None, RELEASE), found)
+    answer = wait_for("the pod is admitted", lambda: cluster.create_pod(), lambda seen: seen.status == 201)
+    assert not injected(answer)
+
+
+def test_what_helm_renders_can_be_applied_by_kubectl_and_applied_again_without_a_change(
+    cluster: Cluster, helm: Helm
+) -> None:
+    _, own = cluster.own_certificate()
+    values = {**own, **QUICK}
+    text = cluster.helm(helm, "template", RELEASE, "--skip-tests", chart=CHART, values=values)
+    cluster.plane.kubectl("apply", "-f", "-", input=text).ok()
+    cluster.wait_served()
+    assert cluster.plane.kubectl("diff", "-f", "-", input=text).stdout == ""
+    cluster.plane.kubectl("apply", "-f", "-", input=text).ok()
+    assert injected(cluster.create_pod())
+    cluster.plane.kubectl("delete", "-f", "-", "--wait=false", input=text).ok()
+    assert cluster.create_pod().status == 201
+
+
+def earlier_chart(folder: Path) -> Path:
+    """The chart as if it were the version before this one."""
+    copy = folder / "earlier"
+    shutil.copytree(CHART, copy)
+    chart = copy / "Chart.yaml"
+    chart.write_text(chart.read_text().replace("0.1.0", "0.0.9"))
+    return copy
+
+
+def collection_of_any(cluster: Cluster, manifest: JsonObject) -> str:
+    """The collection, by discovery where the test bed does not know the kind."""
+    try:
+        return collection_of(manifest)
+    except KeyError:
+        version = manifest["apiVersion"]
+        prefix = f"/api/{version}" if "/" not in version else f"/apis/{version}"
+        resources = cluster.api.get(prefix)["resources"]
+        plural = next(r["name"] for r in resources if r["kind"] == manifest["kind"] and "/" not in r["name"])
+        return f"{prefix}/namespaces/{manifest['metadata']['namespace']}/{plural}"
+
+
+def leases(cluster: Cluster) -> list[str]:
+    return [each["metadata"]["name"] for each in cluster.api.list(path("Lease", NAMESPACE))]
+
+
+def _nothing_is_forbidden(cluster: Cluster) -> None:
+    for pod in cluster.kubelet.pods.values():
+        assert "forbidden" not in pod.output().lower(), pod.output()
