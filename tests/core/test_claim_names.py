@@ -1,5 +1,6 @@
 """Names of claims: DNS labels whatever the model is called, one an admission, the same for the same review."""
 
+import sys
 from decimal import Decimal
 
 import pytest
@@ -73,3 +74,11 @@ def test_two_reviews_never_have_one_name_and_one_review_always_has_the_same(mode
 )  # fmt: skip
 def test_a_name_that_the_webhook_cannot_have_given_is_told_apart(name: object) -> None:
     assert not names.is_for_review(name)
+
+
+def test_a_name_of_any_length_is_not_kept_in_memory() -> None:
+    wanted = need("".join(["m"] * 100_000))
+    holders = sys.getrefcount(wanted.model)
+    names.default(wanted)
+    names.for_review(wanted, UID)
+    assert sys.getrefcount(wanted.model) == holders

@@ -1,6 +1,7 @@
 """JSON that means nothing, or two things: refused with its path, all faults at once, never anything but a Refusal."""
 
 import json
+import sys
 
 import pytest
 from hypothesis import example, given
@@ -180,9 +181,9 @@ def assert_readable_or_refused(text: str) -> None:
         assert outcome.model is None or outcome.model.encode()
 
 
-def read_or_refusal(text: str) -> Need | Refusal:
+def read_or_refusal(text: str, where: str = WHERE) -> Need | Refusal:
     try:
-        return modelfit.read(text, WHERE)
+        return modelfit.read(text, where)
     except Refusal as refused:
         return refused
 
@@ -211,3 +212,18 @@ def test_no_damaged_fit_raises_anything_but_a_refusal(document: object, data: st
 @given(st.dictionaries(KEYS | st.text(max_size=300), st.text(max_size=300), min_size=1, max_size=40))
 def test_many_long_faults_still_fit_in_a_kilobyte(document: dict[str, str]) -> None:
     assert_readable_or_refused(json.dumps(document))
+
+
+def test_a_long_fit_is_not_kept_in_memory() -> None:
+    text = raw(min_vram_gb="8", notes=f'"{"x" * 100_000}"')
+    holders = sys.getrefcount(text)
+    assert modelfit.read(text, WHERE).gpu_memory == 8
+    assert sys.getrefcount(text) == holders
+
+
+def test_a_fit_that_is_read_again_gives_the_same_answer() -> None:
+    for text in (raw(min_vram_gb="8"), raw(min_vram_gb="-8")):
+        first, second = (read_or_refusal(text) for _ in range(2))
+        assert str(first) == str(second)
+        assert (read_or_refusal(text, "elsewhere") == first) is not isinstance(first, Refusal)
+        assert str(read_or_refusal(raw(min_vram_gb="-8"), "elsewhere")).startswith("elsewhere.min_vram_gb")

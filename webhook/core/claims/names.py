@@ -15,14 +15,14 @@ _FOR_REVIEW = re.compile(rf"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?{_INFIX}-[0-9a-f]{{{_
 
 def default(need: Need) -> str:
     """`llama-7b-claim`: the name that llmfit documents."""
-    return f"{_slug(need.model)}{_INFIX}"
+    return f"{_slug(_start(need))}{_INFIX}"
 
 
 def for_review(need: Need, uid: str) -> str:
     """`llama-7b-claim-3f9a1c2e04`: unique to an admission, and the same for the same review. A pod has neither a uid
     nor, from a controller, a name when it is admitted; the review has."""
     digest = hashlib.sha256(uid.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
-    return f"{_slug(need.model)}{_INFIX}-{digest}"
+    return f"{_slug(_start(need))}{_INFIX}-{digest}"
 
 
 def is_for_review(name: object) -> bool:
@@ -30,7 +30,12 @@ def is_for_review(name: object) -> bool:
     return isinstance(name, str) and len(name) <= MAX_LABEL and _FOR_REVIEW.fullmatch(name) is not None
 
 
+def _start(need: Need) -> str:
+    """As much of the model's name as counts: what is remembered must not be as large as anybody likes."""
+    return (need.model or "")[:1024]
+
+
 @lru_cache(maxsize=256)
-def _slug(model: str | None) -> str:
-    slug = re.sub("[^a-z0-9]+", "-", (model or "")[:1024].lower()).strip("-")
+def _slug(model: str) -> str:
+    slug = re.sub("[^a-z0-9]+", "-", model.lower()).strip("-")
     return slug[:_LONGEST_SLUG].rstrip("-") or "model"
