@@ -1,8 +1,10 @@
 """Selector expressions. Every text that comes from outside enters CEL through `literal`, and nowhere else.
 
 Every look-up is guarded, the domain's too: in a selector an unknown key is an error, and one device that lacks it
-aborts scheduling of the pod on all nodes (seen on 1.36). `a && b` absorbs an error of `b` where `a` is false. So is
-every type: equality between types is false, and an order between them is the same error as an unknown key.
+aborts scheduling of the pod on all nodes (seen on 1.36). `a && b` absorbs an error of `b` where `a` is false.
+
+So is every type, since an attribute may be of any. `"text" == x` is false for an x of another type, but `x == "text"`
+is an error where x is a version, so literals stand on the left; `x >= 5` is an error for anything but a number.
 """
 
 MAX_EXPRESSION = 10 * 1024
@@ -39,30 +41,33 @@ def lacks_capacity(driver: str, capacities: tuple[str, ...]) -> str:
 def attribute_at_least(driver: str, attribute: str, least: int) -> str:
     """The device has the integer attribute, and it is no less than `least`."""
     found = _lookup("attributes", driver, attribute)
-    return f"{_present('attributes', driver, attribute)} && type({found}) == int && {found} >= {least:d}"
+    # `type(…) == int` would be plainer; the API server refuses it, as it cannot tell what the comparison costs.
+    return f"{_present('attributes', driver, attribute)} && type({found}) in [int] && {found} >= {least:d}"
 
 
 def attribute_true(driver: str, attribute: str) -> str:
     """The device has the boolean attribute, and it is true."""
-    return f"{_present('attributes', driver, attribute)} && {_lookup('attributes', driver, attribute)} == true"
+    return f"{_present('attributes', driver, attribute)} && true == {_lookup('attributes', driver, attribute)}"
 
 
 def attribute_in(driver: str, attribute: str, values: tuple[str, ...]) -> str:
     """The device has the string attribute, and it is one of `values`."""
-    accepted = ", ".join(map(literal, values))
-    return f"{_present('attributes', driver, attribute)} && {_lookup('attributes', driver, attribute)} in [{accepted}]"
+    found = _lookup("attributes", driver, attribute)
+    # Not `in [...]`: of a literal list the scheduler makes a hash table, and a version is not hashable.
+    accepted = " || ".join(f"{literal(value)} == {found}" for value in values)
+    return f"{_present('attributes', driver, attribute)} && ({accepted})"
 
 
 def attribute_not(driver: str, attribute: str, value: str) -> str:
     """The device has the string attribute, and it is not `value`."""
     found = _lookup("attributes", driver, attribute)
-    return f"{_present('attributes', driver, attribute)} && {found} != {literal(value)}"
+    return f"{_present('attributes', driver, attribute)} && {literal(value)} != {found}"
 
 
 def attribute_unless(driver: str, attribute: str, value: str) -> str:
     """The device does not have the attribute, or it is not `value`."""
     found = _lookup("attributes", driver, attribute)
-    return f"!({_present('attributes', driver, attribute)} && {found} == {literal(value)})"
+    return f"!({_present('attributes', driver, attribute)} && {literal(value)} == {found})"
 
 
 def _present(table: str, driver: str, key: str) -> str:

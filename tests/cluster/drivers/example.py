@@ -9,7 +9,9 @@ CLASSES = (DeviceClass("gpu.example.com", "device.driver == 'gpu.example.com'"),
 
 
 def gpu(name: str, memory: str = "80Gi", *, shareable: bool = False) -> Device:
-    """`shareable` is the chart's `gpuAllowMultipleAllocations`: parts of 1Gi, a claim that names none takes all."""
+    """`shareable` is the chart's `gpuAllowMultipleAllocations`: parts of 1Gi and of 1 compute; a claim that does not
+    name one of them takes all of it."""
     share = Share(memory, minimum="1Gi", step="1Gi") if shareable else memory
+    compute = Share("100", minimum="1", step="1") if shareable else "100"
     attributes = {"model": "LATEST-GPU-MODEL", "uuid": f"gpu-{name}"}
-    return Device(DRIVER, name, attributes, {"memory": share, "compute": "100"}, shareable=shareable)
+    return Device(DRIVER, name, attributes, {"memory": share, "compute": compute}, shareable=shareable)

@@ -4,28 +4,30 @@ by the drivers' own facts, and what fits nothing stays pending."""
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import random
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from typing import Literal, TypeAlias
 
 import pytest
 
-from webhook.core import claims, demand
 from webhook.core.policy import Policy
 from webhook.core.profiles import BUILTIN
 
 from ..drivers import CLASSES
 from .expected import Expectation
+from .kit import spec
 from .specimens import INVENTORIES, Specimen, strangers
 from .trials import Outcome, Trial, Trials
 
 pytestmark = pytest.mark.cluster
 
+Placement: TypeAlias = Literal["any", "tightest"]
+
 NEEDS = ("5", "18", "39.5", "79.9", "140")
 COUNTS: dict[str, tuple[int, ...]] = {"1": (1,), "2": (2,), "auto": (1, 2)}
-PLACEMENTS = ("any", "tightest")
+PLACEMENTS: tuple[Placement, ...] = ("any", "tightest")
 ORDERS = 8 if os.environ.get("MODELFIT_VENDORS") == "full" else 1
 PODS = 2
 """Claims on each node, one after the other: the second sees what the first has left."""
@@ -49,17 +51,14 @@ def among_strangers(profile: str, specimens: Sequence[Specimen], order: int, tur
 
 
 def case(
-    label: str, profile: str, specimens: Sequence[Specimen], need: str, count: str, placement: str
+    label: str, profile: str, specimens: Sequence[Specimen], need: str, count: str, placement: Placement
 ) -> tuple[Trial, list[Outcome]]:
-    fit = json.dumps({"model": "m", "vram_gb": float(need), "supports_tp": [1, 2]})
-    annotations = {"llmfit.ai/model-fit": fit, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-    policy = Policy(placement="tightest" if placement == "tightest" else "any")
-    spec = claims.spec(demand.read(annotations, policy))
+    made = spec(need, profile, count=count, policy=Policy(placement=placement))
     ours = [each for each in specimens if each.device.driver == BUILTIN[profile].driver]
     expectation = Expectation(ours, profile)
     mebibytes = -int(-Decimal(need) * 1024 // 1)
     expected = [expectation.claim(mebibytes, COUNTS[count], tightest=placement == "tightest") for _ in range(PODS)]
-    return Trial(label, [each.device for each in specimens], [spec] * PODS), expected
+    return Trial(label, [each.device for each in specimens], [made] * PODS), expected
 
 
 @pytest.mark.timeout(1800)

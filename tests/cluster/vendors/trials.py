@@ -7,7 +7,7 @@ one that stops the scheduler's work on a pod shows in that pod alone.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -118,6 +118,15 @@ class Trials:
         name = self.ask(spec, node)
         self.wait([name])
         return self.outcomes()[name]
+
+    def claims(self, names: Collection[str]) -> list[JsonObject]:
+        """The claims of these pods."""
+        return [claim for claim in self.namespace.claims() if claim["metadata"]["name"] in names]
+
+    def finish(self, name: str) -> None:
+        """Ends a pod and takes its claim away."""
+        self.namespace.delete_pod(name)
+        self.api.delete(self.namespace.path("ResourceClaim", name))
 
     def settle(self) -> None:
         """Waits until the scheduler knows of all hardware so far: it hears of each kind in the order of creation."""

@@ -1,0 +1,40 @@
+"""The product's claim for a fit, as a test asks for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import cast
+
+from webhook.core import claims, demand
+from webhook.core.policy import Policy
+
+from ..api import JsonObject
+
+
+def spec(
+    gigabytes: float | str,
+    profile: str,
+    *,
+    count: str = "1",
+    policy: Policy | None = None,
+    classes: Collection[str] | None = None,
+    **figures: object,
+) -> JsonObject:
+    """The ResourceClaimSpec for a model of so many GiB; `figures` are further members of the fit, `policy` replaces
+    the default one, `classes` are the DeviceClasses that the controller knows to exist."""
+    fit = {"model": "m", "vram_gb": float(gigabytes), "supports_tp": [1, 2], **figures}
+    return annotated(json.dumps(fit), profile, count=count, policy=policy, classes=classes)
+
+
+def annotated(
+    fit: str,
+    profile: str,
+    *,
+    count: str = "1",
+    policy: Policy | None = None,
+    classes: Collection[str] | None = None,
+) -> JsonObject:
+    """The ResourceClaimSpec of a pod with this annotation."""
+    annotations = {"llmfit.ai/model-fit": fit, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
+    return cast(JsonObject, claims.spec(demand.read(annotations, policy or Policy()), classes))
