@@ -1,0 +1,154 @@
+"""Dashboard and alert rules ask for series that the programs really have; the monitors find where they are."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import get_args
+
+import promql_parser
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.chart.helm import Helm
+from tests.chart.manual import CHART
+from tests.chart.matrix import MATRIX
+from tests.chart.rendering import render
+from webhook.cluster.failures import Kind
+from webhook.controller import metrics as controller
+from webhook.controller.outcomes import Outcome
+from webhook.observe import metrics as webhook
+from webhook.reasons import Reason
+
+Series = tuple[str, dict[str, str]]
+
+DASHBOARD = json.loads((CHART / "files" / "dashboards" / "modelfit.json").read_text())
+ALERTS = yaml.safe_load((CHART / "files" / "alerts" / "modelfit.yaml").read_text())
+RULES = [rule for group in ALERTS["groups"] for rule in group["rules"]]
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+QUERIES = {f"alert {rule['alert']}": rule["expr"] for rule in RULES} | {
+    f"panel {panel['title']}, {target['refId']}": target["expr"].replace("$__rate_interval", "5m")
+    for panel in PANELS
+    for target in panel["targets"]
+}
+SCRAPED = {"le", "namespace", "pod"}
+"""Labels that the histogram's shape and the scrape add."""
+
+
+@pytest.fixture(scope="module")
+def series() -> list[Series]:
+    """Every series that the two programs can have, as they show them."""
+    for reason in Reason:
+        webhook.reviewed("mutate", "CREATE", True, reason, 0.001)
+        webhook.reviewed("mutate", "CREATE", False, reason, 0.001)
+    webhook.failed("mutate", "CREATE")
+    webhook.malformed(400)
+    for cause in get_args(webhook.Cause):
+        webhook.broken_connection(cause)
+    webhook.serving_certificate(1e9)
+    for outcome in Outcome:
+        controller.outcome(outcome)
+        controller.event(outcome, "written")
+    controller.created(0.1)
+    controller.failed(Kind.UNREACHABLE)
+    text = webhook.exposition([], multiprocess=False) + controller.exposition()
+    families = text_string_to_metric_families(text.decode())
+    return [(sample.name, sample.labels) for family in families for sample in family.samples]
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES.keys())
+def test_a_query_selects_series_that_exist_by_labels_that_they_have(query: str, series: list[Series]) -> None:
+    selected = list(_selected(query))
+    assert selected
+    for name, wanted, grouped in selected:
+        found = [labels for each, labels in series if each == name and wanted.items() <= labels.items()]
+        assert found, f"nothing is called {name} with {wanted}"
+        assert all(grouped - SCRAPED <= set(labels) for labels in found), f"{name} has no labels {grouped}"
+
+
+def test_what_an_alert_says_of_its_labels_it_has() -> None:
+    for rule in RULES:
+        text = " ".join(rule["annotations"].values())
+        grouped = {label for _, _, labels in _selected(rule["expr"]) for label in labels}
+        assert set(re.findall(r"\$labels\.(\w+)", text)) <= grouped
+        assert {"summary", "description"} == set(rule["annotations"])
+        assert rule["labels"]["severity"] in ("critical", "warning")
+
+
+def test_alerts_and_panels_have_names_of_their_own() -> None:
+    for names in ([rule["alert"] for rule in RULES], [panel["title"] for panel in PANELS]):
+        assert len(set(names)) == len(names)
+
+
+def test_panels_do_not_overlap() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        at = panel["gridPos"]
+        cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
+        assert not taken & cells, panel["title"]
+        assert at["x"] + at["w"] <= 24
+        taken |= cells
+
+
+def test_every_metric_of_ours_is_on_the_dashboard(series: list[Series]) -> None:
+    shown = " ".join(query for name, query in QUERIES.items() if name.startswith("panel"))
+    ours = {name for name, _ in series if name.startswith("modelfit_")}
+    hidden = {name for name in ours if not re.search(rf"\b{re.sub('_(bucket|sum|count)$', '', name)}", shown)}
+    # An alert of its own.
+    assert hidden == {"modelfit_unusable_certificates_total"}
+
+
+@pytest.mark.chart
+def test_what_is_shipped_is_what_is_tested(helm: Helm) -> None:
+    rendered = render(helm, MATRIX["everything"])
+    assert rendered.one("PrometheusRule")["spec"] == ALERTS
+    dashboard = rendered.one("ConfigMap", "-dashboard")
+    assert [json.loads(text) for text in dashboard["data"].values()] == [DASHBOARD]
+    assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
+
+
+@pytest.mark.chart
+@pytest.mark.parametrize("values", [MATRIX["everything"], MATRIX["monitoring with an own secret"]])
+def test_the_monitors_find_the_metrics(helm: Helm, values: dict[str, object]) -> None:
+    rendered = render(helm, values)
+    service, monitor = rendered.one("Service"), rendered.one("ServiceMonitor")
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
+    assert (endpoint["scheme"], endpoint["path"]) == ("https", "/metrics")
+    ca = endpoint["tlsConfig"]["ca"]
+    if "configMap" in ca:
+        (config,) = [each for each in rendered.of("ConfigMap") if each["metadata"]["name"] == ca["configMap"]["name"]]
+        assert ca["configMap"]["key"] in config["data"]
+    else:
+        assert ca["secret"]["name"] == rendered.one("Secret")["metadata"]["name"]
+    pods = rendered.one("Deployment", "-controller")["spec"]["template"]
+    selected, (endpoint,) = (
+        rendered.one("PodMonitor")["spec"]["selector"],
+        rendered.one("PodMonitor")["spec"]["podMetricsEndpoints"],
+    )
+    assert selected["matchLabels"].items() <= pods["metadata"]["labels"].items()
+    assert endpoint["port"] in [port["name"] for port in pods["spec"]["containers"][0]["ports"]]
+
+
+def _selected(query: str) -> Iterator[tuple[str, dict[str, str], set[str]]]:
+    """(metric, labels that must be equal, labels that are grouped by) of each selector in a query."""
+    expression = promql_parser.parse(query)
+    grouped: set[str] = set()
+    selectors: list[promql_parser.VectorSelector] = []
+
+    def visit(node: promql_parser.Expr) -> bool:
+        if isinstance(node, promql_parser.AggregateExpr) and node.modifier is not None:
+            grouped.update(node.modifier.labels)
+        elif isinstance(node, promql_parser.MatrixSelector):
+            selectors.append(node.vector_selector)
+            return True
+        elif isinstance(node, promql_parser.VectorSelector) and node not in selectors:
+            selectors.append(node)
+        return True
+
+    promql_parser.walk(expression, visit)
+    for selector in selectors:
+        matchers = selector.matchers.matchers
+        assert all(str(matcher.op) == "MatchOp.Equal" for matcher in matchers), query
+        yield selector.name or "", {matcher.name: matcher.value for matcher in matchers}, grouped
