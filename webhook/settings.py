@@ -40,7 +40,7 @@ _IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 
 
 def _short_enough(expression: str) -> str:
-    if len(expression.encode("utf-8", "surrogatepass")) > cel.MAX_EXPRESSION:
+    if len(expression.encode()) > cel.MAX_EXPRESSION:
         raise ValueError(f"at most {cel.MAX_EXPRESSION} bytes")
     return expression
 
@@ -61,6 +61,10 @@ Amount = Annotated[str, AfterValidator(_amount)]
 Variable = Annotated[str, StringConstraints(pattern=rf"^{_IDENTIFIER}$", max_length=253)]
 ObjectName = Annotated[str, StringConstraints(pattern=_SUBDOMAIN, max_length=253)]
 ProfileName = Annotated[str, StringConstraints(pattern=rf"^{_LABEL}$", max_length=63)]
+
+
+_MAX_SELECTORS = 32 * 1024
+"""Bytes. A claim repeats them up to 8 times, and must stay below the 1.5 MiB of one object."""
 
 
 class _Group(BaseModel):
@@ -90,7 +94,8 @@ class ProfileSettings(_Group):
     """What a model takes of a shareable device's other capacities, such as `cores: "25"`; what is not named here is
     taken whole, or at the driver's default. Default none."""
     selectors: list[Expression] = Field(default_factory=list, max_length=28)
-    """Further CEL conditions on a device, at most 28; each must guard its own look-ups. Default none."""
+    """Further CEL conditions on a device, at most 28, of at most 32 KiB together; each must guard its own look-ups.
+    Default none."""
     product: QualifiedName | None = None
     """Attribute with domain that is equal on cards of one model, for several devices. Default none."""
 
@@ -102,6 +107,8 @@ class ProfileSettings(_Group):
             raise ValueError("partitionClasses: only classes that are in deviceClasses")
         if self.shares and len(self.device_classes) * 2 > MOST_ALTERNATIVES:
             raise ValueError(f"deviceClasses: at most {MOST_ALTERNATIVES // 2} with shares, each is tried in two ways")
+        if sum(len(each.encode()) for each in self.selectors) > _MAX_SELECTORS:
+            raise ValueError(f"selectors: at most {_MAX_SELECTORS} bytes together")
         if self.capacity in self.shares:
             raise ValueError("shares: other capacities than the one that holds GPU memory")
         return self
@@ -196,10 +203,11 @@ class Settings(_Group):
         default_factory=lambda: ["kube-system"]
     )
     """Namespaces in which the webhook is not called: the controller does not miss its work there. Its own namespace and
-    those labelled `llmfit.ai/inject: disabled` need not be named. Default `kube-system` alone."""
+    those labelled `llmfit.ai/inject: disabled` need not be named. Default `[kube-system]`."""
 
     certificates: CertificatesSettings | None = None
-    """The webhook's certificate, where the controller is its owner. Default none: others make it."""
+    """The webhook's certificate, where the controller is its owner. Default none.
+    Without it somebody else makes the certificate."""
 
     def policy(self) -> Policy:
         """What the core needs of it."""
@@ -299,6 +307,8 @@ def _variables() -> dict[str, str]:
 def _fault(detail: ErrorDetails, sources: Mapping[str, str]) -> Fault:
     key, *rest = map(str, detail["loc"])
     where = ".".join([sources.get(key, key), *rest])
+    if detail["type"] == "missing":
+        return Fault(where, "nothing", "a value: the setting is required")
     if detail["type"] != "extra_forbidden":
         return Fault(where, shown(detail["input"]), detail["msg"].removeprefix("Value error, "))
     fields = _group(key).model_fields if rest else Settings.model_fields

@@ -199,12 +199,12 @@ def test_a_gpu_from_a_device_plugin_is_a_second_ledger(resource: str, kind: str)
 
 
 @pytest.mark.parametrize("resource", PLUGINS)
-@pytest.mark.parametrize("zero", ["0", 0, "0Gi", "0.0", "0m"])
+@pytest.mark.parametrize("zero", ["0", 0, "0Gi", "0.0", "0m", None])
 def test_a_zero_quantity_is_no_conflict(resource: str, zero: object) -> None:
     assert mutate(pod(containers=[using(resource, zero)])).reason == Reason.INJECTED
 
 
-@pytest.mark.parametrize("quantity", ["1", 1, "2", "1k", "1e999999999", "many", None, ""])
+@pytest.mark.parametrize("quantity", ["1", 1, "2", "1k", "1e999999999", "many", ""])
 def test_any_other_quantity_is_one(quantity: object) -> None:
     assert mutate(pod(containers=[using("nvidia.com/gpu", quantity)])).reason == Reason.DEVICE_PLUGIN_REQUEST
 

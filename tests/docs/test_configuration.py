@@ -19,4 +19,4 @@ def test_the_page_is_generated_from_the_settings() -> None:
 )
 def test_every_setting_says_what_it_is_without_which_value(name: str, field: FieldInfo) -> None:
     assert field.description, f"{name} has no docstring"
-    assert re.search(r"Default `?[\w.]+`?\.|Required\.", field.description), f"{name} does not say its default"
+    assert re.search(r"Default `?[\w.\[\]-]+`?\.|Required\.", field.description), f"{name} does not say its default"

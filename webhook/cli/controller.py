@@ -6,7 +6,7 @@ of its own pod, or by a kubeconfig. Of several replicas one acts. Answers
 GET /healthz, /readyz and /metrics in plain HTTP.
 
 example:
-  modelfit controller --kubeconfig ~/.kube/config --lease modelfit/modelfit-controller
+  modelfit controller --lease modelfit/modelfit-controller
 """
 
 import argparse

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from webhook import vocabulary
-from webhook.errors import MalformedCall
+from webhook.errors import MalformedCall, shown
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,9 @@ def texts(members: Mapping[str, object], key: str) -> Mapping[str, str]:
     value = mapping(members, key, "metadata")
     if all(isinstance(text, str) for text in value.values()):
         return value  # type: ignore[return-value]
-    if any(not isinstance(text, str) and text is not None for text in value.values()):
-        raise MalformedCall(f"metadata.{key}: want texts")
+    for name, text in value.items():
+        if not isinstance(text, str) and text is not None:
+            raise MalformedCall(f"metadata.{key}[{shown(name)}]: want a text; put the value in quotes")
     return {name: text if isinstance(text, str) else "" for name, text in value.items()}
 
 

@@ -42,7 +42,9 @@ def device_plugin_requests(containers: Sequence[Container]) -> Iterator[Fault]:
     for container in containers:
         for kind in ("requests", "limits"):
             for resource, quantity in container.amounts(kind).items():
-                if "/" in resource and _DEVICE_PLUGIN.fullmatch(resource) and quantities.parse(quantity) != 0:
+                # The API server reads a null quantity as 0.
+                none = quantity is None or quantities.parse(quantity) == 0
+                if "/" in resource and _DEVICE_PLUGIN.fullmatch(resource) and not none:
                     yield Fault(f"{container.field}.resources.{kind}[{resource}]", "a device-plugin request",
                                 "none beside a claim", "remove it: the claim brings the GPU")  # fmt: skip
 
