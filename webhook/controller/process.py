@@ -19,8 +19,9 @@ from webhook.controller.keeper import Copies, Keeper
 from webhook.controller.queue import WorkQueue
 from webhook.core.policy import Policy
 
-DISCOVERY_SECONDS = 30.0
-"""Seconds between looks at which API versions are served; a call that fails for a missing version looks at once."""
+DISCOVERY_SECONDS = 60.0
+"""Seconds between looks at which API versions are served. An API server that is upgraded ends its watches: then the
+look is made at once, and again every second until it is answered."""
 STOP_SECONDS = 1.0
 """Seconds that workers get to finish the call they are in."""
 
@@ -50,6 +51,7 @@ class Controller:
     def __init__(self, api: Api, policy: Policy, options: Options) -> None:
         self._api, self._options = api, options
         self._stop = threading.Event()
+        self._look_again = threading.Event()
         self._queue = WorkQueue()
         self._resource = ResourceApi(api)
         self._recorder = Recorder(api, options.identity)
@@ -99,6 +101,7 @@ class Controller:
         """Stops acting at once, hands the lease over, and ends what it can within two seconds; what then hangs in a
         call to an API server that does not answer ends with the process."""
         self._stop.set()
+        self._look_again.set()
         self._queue.close()
         deadline = time.monotonic() + STOP_SECONDS
         for thread in self._threads:
@@ -165,6 +168,7 @@ class Controller:
 
     def _call_failed(self, failure: Failure) -> None:
         metrics.failed(failure.kind)
+        self._look_again.set()
         if not self._stop.is_set():
             _log.warning("a watch ended", extra={"fields": {"reason": failure.kind, "why": failure.message}})
 
@@ -197,16 +201,25 @@ class Controller:
             self._queue.done(key)
 
     def _discover(self) -> None:
-        """Keeps the version up to date; quickly as long as there is none."""
+        """Keeps the version up to date."""
         while not self._stop.is_set():
-            try:
-                if self._resource.refresh():
-                    fields = {"version": self._resource.version, "problem": self._resource.problem}
-                    _log.info("the version of resource.k8s.io to speak", extra={"fields": fields})
-            except Failure as failure:
-                metrics.failed(failure.kind)
-                _log.warning("could not look for API versions", extra={"fields": {"why": str(failure)}})
-            self._stop.wait(DISCOVERY_SECONDS if self._resource.version else 1.0)
+            self._look_again.clear()
+            self._look_again.wait(DISCOVERY_SECONDS if self._look_for_version() else 1.0)
+            # However many watches end at once, and however often.
+            self._stop.wait(0.1)
+
+    def _look_for_version(self) -> bool:
+        """Whether there is one, by the API server's own word."""
+        try:
+            changed = self._resource.refresh()
+        except Failure as failure:
+            metrics.failed(failure.kind)
+            _log.warning("could not look for API versions", extra={"fields": {"why": str(failure)}})
+            return False
+        if changed:
+            fields = {"version": self._resource.version, "problem": self._resource.problem}
+            _log.info("the version of resource.k8s.io to speak", extra={"fields": fields})
+        return self._resource.version is not None
 
     def _audit_now_and_then(self) -> None:
         while not self._stop.is_set():

@@ -25,7 +25,10 @@ GPU_MEMORY_KEYS = ("estimated_vram_gb", "min_vram_gb", "vram_gb")
 
 _OTHER_KEYS = ("memory_required_gb", "total_memory_gb", "moe_offloaded_gb", "disk_size_gb", "memoryGi")
 _NAME_KEYS = ("model", "name", "model_name")
-_WAYS_OUT = "set estimated_vram_gb (0 for a model that needs no GPU), or use the output of `llmfit --json plan MODEL --context N`"
+_WAYS_OUT = (
+    "set estimated_vram_gb (0 for a model that needs no GPU), "
+    "or use the output of `llmfit --json plan MODEL --context N`"
+)
 
 
 REMEMBERED_TEXT = 4096

@@ -55,12 +55,6 @@ class Pod:
         return texts(self.metadata, "labels")
 
     @property
-    def display_name(self) -> str:
-        """Name, or the prefix that a controller gave; may be empty."""
-        name = self.metadata.get("name") or self.metadata.get("generateName")
-        return name if isinstance(name, str) else ""
-
-    @property
     def being_deleted(self) -> bool:
         return bool(self.metadata.get("deletionTimestamp"))
 

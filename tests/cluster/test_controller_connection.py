@@ -1,0 +1,149 @@
+"""The way to the API server: a pod's service account, a token that changes, proxies, a wrong certificate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from webhook.cluster import connection
+from webhook.cluster.api import Api
+from webhook.cluster.failures import Failure, Kind
+
+from .certificates import mint
+from .controllers import ALONE, NAMESPACE, USER, controller, permit, running
+from .controlplane import ControlPlane
+from .injected import each_has_its_claim, injected_pod
+from .namespaces import Namespace
+from .paths import path
+from .waiting import wait_for
+
+pytestmark = pytest.mark.cluster
+
+NOWHERE = "http://127.0.0.1:1"
+
+
+@pytest.fixture
+def service_account(controlplane: ControlPlane, tmp_path: Path) -> Path:
+    """What the kubelet mounts into a pod of the controller."""
+    permit(controlplane)
+    (tmp_path / "token").write_text(controlplane.token(USER))
+    (tmp_path / "ca.crt").write_bytes(controlplane.ca.read_bytes())
+    (tmp_path / "namespace").write_text(NAMESPACE)
+    return tmp_path
+
+
+def in_cluster(plane: ControlPlane, folder: Path) -> Api:
+    host, _, port = plane.server.removeprefix("https://").partition(":")
+    environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+    found = connection.in_cluster(environ, folder)
+    assert found.namespace == NAMESPACE
+    return Api(found, connections=2, user_agent="test")
+
+
+def test_a_pod_finds_its_api_server(controlplane: ControlPlane, service_account: Path) -> None:
+    items, version = in_cluster(controlplane, service_account).metadata("/api/v1/pods", {})
+    assert isinstance(items, list)
+    assert version
+
+
+def test_no_proxy_captures_a_call_inside_the_cluster(
+    controlplane: ControlPlane, service_account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, NOWHERE)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    in_cluster(controlplane, service_account).metadata("/api/v1/pods", {})
+
+
+def test_with_a_kubeconfig_a_proxy_is_used_and_no_proxy_is_heeded(
+    controlplane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, NOWHERE)
+    file = str(controlplane.kubeconfig())
+    for exempt, works in (("127.0.0.0/8", True), ("example.org", False)):
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.setenv(name, exempt)
+        api = Api(connection.from_kubeconfig(file), connections=1, user_agent="test")
+        if works:
+            api.call("GET", "/version")
+        else:
+            with pytest.raises(Failure) as failure:
+                api.call("GET", "/version")
+            assert failure.value.kind is Kind.UNREACHABLE
+
+
+def test_a_token_that_was_rotated_is_read_again_when_the_old_one_is_refused(
+    controlplane: ControlPlane, service_account: Path
+) -> None:
+    """Deleting the account ends its tokens at once, not in an hour as a rotation does."""
+    user = f"system:serviceaccount:{NAMESPACE}:rotated"
+    old = controlplane.token(user)
+    (service_account / "token").write_text(old)
+    api = in_cluster(controlplane, service_account)
+    me = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    who = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    api.call("POST", who, body=me)
+    controlplane.api().delete(path("ServiceAccount", NAMESPACE, "rotated"))
+
+    def refused() -> bool:
+        try:
+            api.call("POST", who, body=me)
+        except Failure as failure:
+            return failure.kind is Kind.UNAUTHORIZED
+        return False
+
+    # The API server remembers for ten seconds that a token was good.
+    wait_for("the old token is refused", refused)
+    (service_account / "token").write_text(controlplane.token(user))
+    status = api.call("POST", who, body=me)["status"]
+    assert isinstance(status, dict)
+    assert status["userInfo"]["username"] == user
+
+
+def test_a_server_that_is_not_trusted_is_not_talked_to(controlplane: ControlPlane, tmp_path: Path) -> None:
+    text = controlplane.kubeconfig().read_text()
+    other = mint(tmp_path)
+    import yaml
+
+    config = yaml.safe_load(text)
+    cluster = config["clusters"][0]["cluster"]
+    del cluster["certificate-authority-data"]
+    cluster["certificate-authority"] = str(other.ca)
+    file = tmp_path / "kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+    with pytest.raises(Failure) as failure:
+        Api(connection.from_kubeconfig(str(file)), connections=1, user_agent="test").call("GET", "/version")
+    assert failure.value.kind is Kind.UNTRUSTED
+
+
+def test_the_controller_works_beside_a_dead_proxy(controlplane: ControlPlane, namespace: Namespace) -> None:
+    environment = ALONE | {
+        "HTTPS_PROXY": NOWHERE,
+        "https_proxy": NOWHERE,
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
+    }
+    with running(controlplane, environment=environment):
+        namespace.create(injected_pod("llama"))
+        each_has_its_claim(namespace)
+
+
+def test_a_kubeconfig_that_cannot_be_used_stops_the_start_and_says_so(
+    controlplane: ControlPlane, tmp_path: Path
+) -> None:
+    for content in (None, "", "apiVersion: v1\nkind: Config\n", "{"):
+        file = tmp_path / "kubeconfig"
+        if content is not None:
+            file.write_text(content)
+        made = controller(controlplane, kubeconfig=file)
+        made.process.start()
+        try:
+            assert made.process.wait() == 2
+            assert "kubeconfig" in made.process.output()
+            assert "--kubeconfig" in made.process.output()
+            assert "Traceback" not in made.process.output()
+        finally:
+            made.process.kill()

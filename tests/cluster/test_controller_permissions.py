@@ -1,0 +1,94 @@
+"""The permissions that the chart gives the controller are those that it uses: none is missing, none too many."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from .claims import claim, request
+from .controllers import RULES, USER, running
+from .controlplane import ControlPlane
+from .injected import ANNOTATED, create_all, each_has_its_claim, injected_pod
+from .namespaces import Namespace
+from .pods import pod
+from .servers import Options
+from .waiting import wait_for
+
+pytestmark = pytest.mark.cluster
+
+LEASES = {("leases", "create"), ("leases", "get"), ("leases", "update")}
+
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "rules": [{"level": "Metadata", "users": [USER]}, {"level": "None"}],
+}
+
+
+def test_it_uses_all_of_its_permissions_and_is_refused_nothing(
+    make_controlplane: Callable[[Options], ControlPlane], tmp_path: Path
+) -> None:
+    policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
+    policy.write_text(yaml.safe_dump(AUDIT_POLICY))
+    plane = make_controlplane(
+        Options(
+            apiserver_flags=(f"--audit-policy-file={policy}", f"--audit-log-path={log}", "--audit-log-mode=blocking")
+        )
+    )
+    namespace = Namespace(plane.api())
+    namespace.create(claim("llama-7b-claim-0123456789", request("gpu.nvidia.com")))
+    namespace.create(pod("not-injected", annotations=ANNOTATED))
+    namespace.create(injected_pod("blocked", claim="llama-7b-claim-0123456789"))
+    # Twice: an Event that is there already is patched.
+    for number in range(2):
+        with running(plane) as ours:
+            create_all(namespace, [injected_pod(f"llama-{number}")])
+            wait_for("its claim is there", namespace.claims, lambda claims: len(claims) == number + 2)  # noqa: B023
+            wait_for("all is told", lambda: ours.metric("modelfit_events_total", outcome="written") >= 2)
+    # A watch is in the log when it ends; discovery, which needs no permission, has no object.
+    entries = [json.loads(line) for line in log.read_text().splitlines()]
+    used = {
+        (entry["objectRef"]["resource"], entry["verb"]) for entry in entries if "resource" in entry.get("objectRef", {})
+    }
+    refused = [entry["requestURI"] for entry in entries if entry["responseStatus"]["code"] in (401, 403)]
+    assert refused == []
+    granted = {
+        (resource, verb)
+        for rule in yaml.safe_load(RULES.read_text())
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert used == granted | LEASES
+
+
+@pytest.mark.parametrize(
+    ("verb", "what"),
+    [
+        ("delete", "resourceclaims"),
+        ("update", "resourceclaims"),
+        ("patch", "resourceclaims"),
+        ("update", "resourceclaims/binding"),
+        ("create", "pods"),
+        ("delete", "pods"),
+        ("get", "secrets"),
+        ("list", "secrets"),
+        ("get", "configmaps"),
+        ("update", "leases"),
+        ("create", "resourceclaimtemplates"),
+    ],
+)
+def test_it_may_not(verb: str, what: str, controlplane: ControlPlane, namespace: Namespace) -> None:
+    with running(controlplane):
+        namespace.create(injected_pod("llama"))
+        each_has_its_claim(namespace)
+    resource, _, subresource = what.partition("/")
+    where = ["--subresource", subresource] if subresource else []
+    asked = controlplane.kubectl(
+        "auth", "can-i", verb, resource, *where, f"--as={USER}", f"--namespace={namespace.name}"
+    )
+    assert asked.stdout.strip() == "no", asked.stderr

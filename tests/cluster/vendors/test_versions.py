@@ -1,0 +1,121 @@
+"""The API server takes every claim of ours, strictly read, in each version that it serves, and refuses none for its
+size or cost; what it allocates is the same."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import cast
+
+import pytest
+
+from webhook.core import claims, demand
+from webhook.core.claims import versions
+from webhook.core.policy import Policy
+from webhook.core.profiles import BUILTIN
+from webhook.settings import load
+
+from ..api import ApiError, JsonObject
+from ..controlplane import ControlPlane
+from ..drivers import CLASSES, example, nvidia
+from .trials import PENDING, Trials
+
+pytestmark = pytest.mark.cluster
+
+FIT = json.dumps({"model": "m", "vram_gb": 79.9, "ram_gb": 30, "minBandwidthGBs": 161, "supports_tp": [1, 2, 4, 8]})
+
+
+def asked(profile: str, count: str, policy: Policy) -> demand.Demand:
+    annotations = {"llmfit.ai/model-fit": FIT, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
+    return demand.read(annotations, policy)
+
+
+def dry_run(plane: ControlPlane, manifest: dict[str, object]) -> None:
+    """Creates it, strictly read, and leaves nothing behind. Raises ApiError."""
+    plane.api().create(cast(JsonObject, manifest), "default", dryRun="All", fieldValidation="Strict")
+
+
+@pytest.mark.parametrize("version", versions.SERVED)
+def test_every_claim_is_taken_as_it_is(plane: ControlPlane, version: str) -> None:
+    for profile, count, kind in itertools.product(BUILTIN, ("1", "2", "31", "auto"), ("claim", "template")):
+        for placement, memory in itertools.product(("any", "tightest"), (None, "dra.memory")):
+            policy = Policy(placement="tightest" if placement == "tightest" else "any", system_memory_class=memory)
+            wanted = asked(profile, count, policy)
+            made = claims.manifest(
+                wanted, name="m-claim", kind="template" if kind == "template" else "claim", api_version=version
+            )
+            dry_run(plane, made)
+
+
+@pytest.mark.parametrize("version", versions.SERVED[1:])
+def test_a_claim_of_an_older_version_gets_the_same_devices(plane: ControlPlane, version: str) -> None:
+    trials = Trials(plane.api(), version)
+    try:
+        trials.install([*CLASSES["nvidia"], *CLASSES["example"]])
+        pair = [nvidia.gpu(f"card-{each}", "80Gi") for each in "ab"]
+        first = trials.node(nvidia.gpu("lone", "24Gi"), *pair, nvidia.mig("slice", "79Gi"))
+        second = trials.node(example.gpu("card", shareable=True))
+        trials.settle()
+
+        def outcomes(profile: str, count: str, node: str, gigabytes: float) -> list[object]:
+            fit = json.dumps({"vram_gb": gigabytes, "supports_tp": [1, 2]})
+            annotations = {"llmfit.ai/model-fit": fit, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
+            made = claims.spec(demand.read(annotations, Policy()))
+            translated = cast(JsonObject, versions.translated(made, version))
+            return [trials.outcome(translated, node) for _ in range(2)]
+
+        assert outcomes("nvidia-mig", "1", first, 30) == [("slice",), ("card-a",)]
+        assert outcomes("nvidia", "auto", first, 160) == [PENDING, PENDING]
+        assert outcomes("nvidia", "1", first, 24) == [("lone",), ("card-b",)]
+        assert outcomes("example", "1", second, 8) == [("card",), PENDING]
+    finally:
+        trials.clear()
+
+
+def test_two_devices_of_an_older_version_are_of_one_model(plane: ControlPlane) -> None:
+    trials = Trials(plane.api(), "v1beta1")
+    try:
+        trials.install(CLASSES["nvidia"])
+        node = trials.node(nvidia.gpu("lone", "80Gi", product="A100"), nvidia.gpu("a"), nvidia.gpu("b"))
+        trials.settle()
+        made = claims.spec(asked("nvidia", "auto", Policy()))
+        assert trials.outcome(cast(JsonObject, versions.translated(made, "v1beta1")), node) == ("lone",)
+        made = claims.spec(asked("nvidia", "2", Policy()))
+        assert trials.outcome(cast(JsonObject, versions.translated(made, "v1beta1")), node) == ("a", "b")
+    finally:
+        trials.clear()
+
+
+def policy_with(selectors: list[str]) -> Policy:
+    own = {
+        "driver": "gpu.own.test",
+        "deviceClasses": ["a", "b", "c", "d"],
+        "selectors": selectors,
+        "shares": {"cores": "10"},
+    }
+    return load(None, {"MODELFIT_PROFILES": json.dumps({"own": own}), "MODELFIT_PLACEMENT": "tightest"}).policy()
+
+
+def test_the_largest_profile_of_an_operators_own_is_taken(plane: ControlPlane) -> None:
+    longest = 'device.driver == "' + "x" * 1146 + '"'
+    policy = policy_with([longest] * 28)
+    dry_run(plane, claims.manifest(asked("own", "1", policy), name="m-claim"))
+
+
+@pytest.mark.parametrize(
+    ("selector", "message"),
+    [
+        ("device.driver = 'x'", "Syntax error"),
+        ("size(device.driver)", "must evaluate to bool"),
+        (
+            "size(device.driver.matches('(a|b)+') ? 'a' : 'b') > 0 && type(device.driver) == string",
+            "exceeds cost limit",
+        ),
+    ],
+)
+def test_an_operators_selector_that_does_not_compile_shows_in_a_dry_run(
+    plane: ControlPlane, selector: str, message: str
+) -> None:
+    policy = policy_with([selector])
+    with pytest.raises(ApiError, match=message):
+        dry_run(plane, claims.manifest(asked("own", "1", policy), name="m-claim"))

@@ -1,0 +1,1 @@
+"""The real process, spoken to over TLS on loopback."""

@@ -1,0 +1,285 @@
+"""Peers that are slow, silent, wrong or gone, beside ordinary ones."""
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.core import kit
+from tests.wire.process import PATIENCE, Launcher, Served, review, wait_until
+
+BODY = json.dumps(kit.body(kit.pod())).encode()
+JSON = "Content-Type: application/json\r\n"
+
+
+def call(body: bytes = BODY, headers: str = JSON, path: str = "/mutate", length: int | None = None) -> bytes:
+    """A POST, written out."""
+    size = len(body) if length is None else length
+    return f"POST {path} HTTP/1.1\r\nHost: x\r\n{headers}Content-Length: {size}\r\n\r\n".encode() + body
+
+
+def hello() -> bytes:
+    """A ClientHello as Python's TLS sends it."""
+    import ssl
+
+    outgoing = ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return outgoing.read()
+
+
+def answer(peer: socket.socket) -> tuple[int, bytes, bytes]:
+    """Status, header and body of the next answer. Raises EOFError where there is none."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += _more(peer)
+    header, _, body = data.partition(b"\r\n\r\n")
+    length = int(header.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+    while len(body) < length:
+        body += _more(peer)
+    return int(header.split()[1]), header, body
+
+
+def _more(peer: socket.socket) -> bytes:
+    data = peer.recv(65536)
+    if not data:
+        raise EOFError
+    return data
+
+
+def is_over(peer: socket.socket) -> bool:
+    """The server has ended the connection."""
+    try:
+        return not peer.recv(1)
+    except ConnectionError:
+        return True
+
+
+def slowest(served: Served, rounds: int = 20) -> float:
+    """Seconds of the slowest of ordinary reviews and probes, over connections old and new."""
+    kept = served.client()
+    worst = 0.0
+    for _ in range(rounds):
+        for step in (lambda: review(kept), lambda: review(served.client()), lambda: served.get("/healthz")):
+            started = time.monotonic()
+            step()
+            worst = max(worst, time.monotonic() - started)
+    return worst
+
+
+def test_silent_peers_and_half_requests_delay_nobody(launcher: Launcher) -> None:
+    """The bound is the promise itself: a second, where it would be thirty if one of them held a worker."""
+    with launcher.serving() as served:
+        half = hello()[:100]
+        for index in range(256):
+            peer = served.connect()
+            if index % 2:
+                peer.sendall(half)
+        for index in range(64):
+            tls = served.tls()
+            tls.sendall(call()[: -len(BODY) // 2] if index % 2 else b"POST /mutate HTTP/1.1\r\nHost:")
+        assert slowest(served) < 1.0
+
+
+def test_peers_that_say_nothing_are_ended(launcher: Launcher) -> None:
+    with launcher.serving() as served:
+        silent, half_hello, half_header, half_body = served.connect(), served.connect(), served.tls(), served.tls()
+        half_hello.sendall(hello()[:100])
+        half_header.sendall(b"POST /mutate HTTP/1.1\r\nHost:")
+        half_body.sendall(call()[:-10])
+        assert is_over(silent)
+        assert is_over(half_hello)
+        assert is_over(half_header)
+        status, _, body = answer(half_body)
+        assert (status, json.loads(body)) == (408, {"error": "the body did not arrive in time"})
+        assert is_over(half_body)
+        assert served.metric('modelfit_broken_connections_total{cause="handshake_timeout"}') == 2
+        assert served.metric('modelfit_broken_connections_total{cause="request_timeout"}') == 1
+
+
+def test_a_peer_that_sends_a_byte_now_and_then_is_ended_too(launcher: Launcher) -> None:
+    with launcher.serving() as served:
+        peer = served.tls()
+        started = time.monotonic()
+        with pytest.raises(OSError):
+            for byte in call(b" " * 1000):
+                peer.sendall(bytes([byte]))
+                time.sleep(0.2)
+        assert time.monotonic() - started < PATIENCE
+
+
+def test_an_idle_connection_is_kept_for_the_time_that_is_set(launcher: Launcher) -> None:
+    with launcher.serving(settings={"keep_alive_seconds": 2}) as served:
+        peer = served.tls()
+        peer.sendall(call())
+        assert answer(peer)[0] == 200
+        time.sleep(1.5)
+        peer.sendall(call())
+        assert answer(peer)[0] == 200
+        started = time.monotonic()
+        assert is_over(peer)
+        assert time.monotonic() - started > 1.5
+
+
+def test_by_default_it_is_kept_longer_than_the_api_server_keeps_its_own() -> None:
+    from webhook.settings import Settings
+
+    go_idle_connection_timeout = 90
+    assert Settings().keep_alive_seconds > go_idle_connection_timeout
+
+
+@pytest.mark.parametrize(
+    ("status", "sent"),
+    [
+        (404, call(b"x" * 20_000, path="/wrong")),
+        (415, call(b"x" * 20_000, headers="Content-Type: text/plain\r\n")),
+        (405, call(b"x" * 20_000).replace(b"POST", b"PUT")),
+        (413, call(b"x" * (2 << 20))),
+        (400, call(b"x" * 20_000)),
+    ],
+    ids=["path", "type", "method", "size", "body"],
+)
+def test_after_a_refused_call_the_connection_is_usable(launcher: Launcher, status: int, sent: bytes) -> None:
+    with launcher.serving(settings={"max_review_mebibytes": 1}) as served:
+        peer = served.tls()
+        peer.sendall(sent)
+        code, header, body = answer(peer)
+        assert (code, b"keep-alive" in header) == (status, True)
+        assert json.loads(body)["error"]
+        peer.sendall(call())
+        assert answer(peer)[0] == 200
+
+
+def test_a_chunked_body_is_read_and_bounded(launcher: Launcher) -> None:
+    head = b"POST /mutate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with launcher.serving(settings={"max_review_mebibytes": 1}) as served:
+        peer = served.tls()
+        parts = [BODY[:7], BODY[7:]]
+        peer.sendall(head + b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n")
+        assert answer(peer)[0] == 200
+        peer.sendall(head + b"100000\r\n%b\r\n" % (b"x" * 0x100000) * 2 + b"0\r\n\r\n")
+        assert answer(peer)[0] == 413
+        peer.sendall(call())
+        assert answer(peer)[0] == 200
+        peer.sendall(head + b"nonsense\r\n")
+        assert answer(peer)[0] == 400
+        assert is_over(peer)
+
+
+def test_a_body_that_never_ends_gets_its_413_and_costs_the_connection(launcher: Launcher) -> None:
+    with launcher.serving(settings={"max_review_mebibytes": 1}) as served:
+        peer = served.tls()
+        peer.sendall(call(b"", length=1 << 40))
+        assert answer(peer)[0] == 413
+        with pytest.raises(OSError):
+            while True:
+                peer.sendall(b"x" * 65536)
+        review(served.client())
+
+
+def test_requests_that_are_sent_at_once_are_answered_in_turn(launcher: Launcher) -> None:
+    with launcher.serving() as served:
+        peer = served.tls()
+        peer.sendall(call() + call(path="/wrong") + call())
+        data = b""
+        while data.count(b"HTTP/1.1 ") < 3:
+            data += _more(peer)
+        assert [part.split()[0] for part in data.split(b"HTTP/1.1 ")[1:]] == [b"200", b"404", b"200"]
+
+
+def test_a_client_that_asks_first_is_told_to_continue(launcher: Launcher) -> None:
+    with launcher.serving() as served:
+        peer = served.tls()
+        peer.sendall(call(b"", headers=f"{JSON}Expect: 100-continue\r\n", length=len(BODY)))
+        assert _more(peer) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        peer.sendall(BODY)
+        assert answer(peer)[0] == 200
+
+
+def test_connection_close_and_http_1_0_are_honoured(launcher: Launcher) -> None:
+    with launcher.serving() as served:
+        for sent in (call(headers=f"{JSON}Connection: close\r\n"), call().replace(b"HTTP/1.1", b"HTTP/1.0")):
+            peer = served.tls()
+            peer.sendall(sent)
+            status, header, _ = answer(peer)
+            assert (status, b"Connection: close" in header) == (200, True)
+            assert is_over(peer)
+
+
+def test_plain_http_is_told_that_the_port_speaks_https(launcher: Launcher) -> None:
+    with launcher.serving() as served:
+        peer = served.connect()
+        peer.sendall(call())
+        assert b"HTTPS only" in _more(peer)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"\0" * 4096, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/1.1\r\n: x\r\n\r\n", b"G" * 20_000],
+    ids=["zeros", "line", "version", "header", "endless"],
+)
+def test_what_is_no_http_gets_a_400_and_costs_the_connection(launcher: Launcher, sent: bytes) -> None:
+    with launcher.serving() as served:
+        peer = served.tls()
+        peer.sendall(sent)
+        status, _, body = answer(peer)
+        assert status == 400
+        assert json.loads(body)["error"]
+        assert is_over(peer)
+        assert served.metric('modelfit_broken_connections_total{cause="request"}') == 1
+
+
+def test_noise_harms_no_review_no_worker_and_fills_no_log(launcher: Launcher) -> None:
+    with launcher.serving("--workers=2") as served:
+        wait_until(lambda: len(served.workers) == 2, "the workers")
+        workers, kept = served.workers, served.client()
+        noise: list[Callable[[], None]] = [
+            lambda: _reset(served.connect()),
+            lambda: _send_and_close(served.connect(), call()),
+            lambda: _send_and_close(served.connect(), os.urandom(500)),
+            lambda: _send_and_close(served.connect(), hello()),
+            lambda: _reset(served.tls()),
+            lambda: _send_and_close(served.tls(), os.urandom(500)),
+            lambda: _send_and_close(served.tls(), call()[:-10]),
+            lambda: _send_and_close(served.tls(), call()),
+            lambda: _send_and_close(served.tls(), call(b"x" * (3 << 20))),
+        ]
+        for index in range(300):
+            noise[index % len(noise)]()
+            if not index % 10:
+                review(kept, f"ordinary {index}")
+        assert served.workers == workers
+        uids = [line["uid"] for line in served.said("review") if line["uid"].startswith("ordinary")]
+        assert uids == [f"ordinary {index}" for index in range(0, 300, 10)]
+        others = [line for line in served.lines() if line["msg"] != "review"]
+        assert len(others) < 5, others
+        assert served.metric('modelfit_broken_connections_total{cause="handshake"}') > 50
+
+
+def _reset(peer: socket.socket) -> None:
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    peer.close()
+
+
+def _send_and_close(peer: socket.socket, data: bytes) -> None:
+    try:
+        peer.sendall(data)
+    except OSError:
+        # It may have hung up on us first.
+        return
+    finally:
+        peer.close()
+
+
+def test_more_connections_than_there_may_be_wait_and_are_served_later(launcher: Launcher) -> None:
+    with launcher.serving(settings={"max_connections": 16}) as served:
+        crowd = [served.connect() for _ in range(40)]
+        # They are ended when their handshakes take too long; the review's own turn comes after that.
+        review(served.client())
+        for peer in crowd:
+            peer.close()
+        assert slowest(served, 3) < 5.0

@@ -1,0 +1,119 @@
+"""Ordinary service."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.core import kit
+from tests.wire.process import Launcher, review, wait_until
+
+
+def test_reviews_share_a_connection(launcher: Launcher) -> None:
+    with launcher.serving() as served:
+        client = served.client()
+        review(client, "one")
+        first = client.sock
+        for uid in ("two", "three"):
+            review(client, uid)
+            assert client.sock is first
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_metrics_add_up_over_all_workers(launcher: Launcher, workers: int) -> None:
+    with launcher.serving(f"--workers={workers}") as served:
+        wait_until(lambda: len(served.workers) == workers, "the workers")
+        for _ in range(20):
+            review(served.client())
+        labels = 'operation="CREATE",outcome="allowed",reason="Injected",webhook="mutate"'
+        assert served.metric(f"modelfit_admission_reviews_total{{{labels}}}") == 20
+        assert served.metric('modelfit_admission_seconds_count{webhook="mutate"}') == 20
+
+
+def test_the_metrics_of_several_workers_leave_nothing_behind(launcher: Launcher) -> None:
+    def folders() -> set[str]:
+        return {path.name for path in Path("/dev/shm").glob("modelfit-*")}
+
+    before = folders()
+    with launcher.serving("--workers=2") as served:
+        assert len(folders() - before) == 1
+        served.stop()
+        assert folders() == before
+
+
+def test_both_families_of_addresses_are_served(launcher: Launcher) -> None:
+    if not socket.has_ipv6:
+        pytest.fail("this machine has no IPv6")
+    with launcher.serving(host="::") as served:
+        review(served.client())
+        served.host = "::1"
+        review(served.client())
+    with launcher.serving(host="::1") as served:
+        review(served.client())
+
+
+def test_every_decision_is_one_line_with_its_uid(launcher: Launcher) -> None:
+    with launcher.serving() as served:
+        client = served.client()
+        review(client, "first")
+        review(client, "second", json.dumps(kit.body(kit.pod("{"), uid="second")).encode())
+        first, second = served.said("review")
+    assert first.pop("duration_ms") >= 0
+    assert str(first.pop("ts")).endswith("+00:00")
+    assert str(first.pop("claim")).startswith("llama-7b-claim-")
+    assert first == {
+        "level": "info",
+        "logger": "modelfit.admission",
+        "msg": "review",
+        "uid": "first",
+        "webhook": "mutate",
+        "operation": "CREATE",
+        "namespace": "team-a",
+        "name": "llama",
+        "allowed": True,
+        "reason": "Injected",
+        "dry_run": False,
+    }
+    assert (second["uid"], second["allowed"], second["reason"]) == ("second", False, "InvalidModelFit")
+
+
+def test_nothing_of_a_pod_but_names_reaches_the_log(launcher: Launcher) -> None:
+    secret = "hunter2"
+    env = [{"name": "TOKEN", "value": secret}]
+    huge = json.dumps({"notes": secret * 30_000, "min_vram_gb": 8})
+    forged = f'x\n{{"level": "error", "msg": "forged"}}\x1b[31m{secret}'
+    pods = [
+        kit.pod(containers=[kit.container(env=env)]),
+        kit.pod(huge, containers=[kit.container(env=env)]),
+        kit.pod(f'{{"min_vram_gb": "{secret}"}}', containers=[kit.container(env=env)]),
+        kit.pod(metadata={"labels": {"a": secret}, "generateName": "x"}, containers=[kit.container(args=[secret])]),
+        kit.pod(metadata={"name": forged[: -len(secret)]}),
+    ]
+    with launcher.serving(settings={"log_level": "debug"}) as served:
+        client = served.client()
+        for pod in pods:
+            review(client, body=json.dumps(kit.body(pod)).encode())
+        client.request("POST", "/mutate", secret, {"Content-Type": "application/json"})
+        assert client.getresponse().read()
+        text = served.log.read_text()
+        assert len(served.said("review")) == len(pods)
+        assert not served.said("forged")
+    assert secret not in text
+    assert text.isascii()
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 8192
+
+
+def test_the_serving_process_has_no_kubernetes_client(launcher: Launcher, tmp_path: Path) -> None:
+    """A module of that name in front of the real one would leave a trace if anybody imported it."""
+    for name in ("kubernetes", "urllib3", "cryptography"):
+        (tmp_path / "first" / name).mkdir(parents=True)
+        (tmp_path / "first" / name / "__init__.py").write_text("raise SystemExit('imported in the serving process')\n")
+    with launcher.serving(environ={"PYTHONPATH": str(tmp_path / "first")}) as served:
+        review(served.client())
+        for path in ("/healthz", "/metrics", "/nowhere"):
+            served.get(path)
+        assert len(served.workers) == 1
+        for pid in (served.process.pid, *served.workers):
+            assert "kubernetes" not in Path(f"/proc/{pid}/maps").read_text()
