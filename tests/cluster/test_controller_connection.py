@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from webhook.cluster import connection
 from webhook.cluster.api import Api
@@ -106,8 +107,6 @@ def test_a_token_that_was_rotated_is_read_again_when_the_old_one_is_refused(
 def test_a_server_that_is_not_trusted_is_not_talked_to(controlplane: ControlPlane, tmp_path: Path) -> None:
     text = controlplane.kubeconfig().read_text()
     other = mint(tmp_path)
-    import yaml
-
     config = yaml.safe_load(text)
     cluster = config["clusters"][0]["cluster"]
     del cluster["certificate-authority-data"]

@@ -93,6 +93,7 @@ def _loaded(load: Callable[[Configuration], None], what: str, remedy: str) -> Co
     configuration = Configuration()
     try:
         load(configuration)
-    except (config.ConfigException, OSError, ValueError) as error:
-        raise NotConfigured(f"{what}: {error}; {remedy}") from None
+    except Exception as error:
+        # The loaders let through whatever they meet: broken YAML, a member that is missing, a plugin that failed.
+        raise NotConfigured(f"{what}: {' '.join(str(error).split()) or type(error).__name__}; {remedy}") from None
     return configuration
