@@ -1,0 +1,66 @@
+"""The whole way on a real control plane: a pod, its claim, the device that it gets, and the clean-up.
+
+Needs the binaries that `make controlplane` builds (or KUBEBUILDER_ASSETS). Everything runs on loopback and is gone at
+the end. Pods don't run there: admission, claims, allocation and garbage collection are real.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.cluster import assets, pods
+from tests.cluster.controllers import operated
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.drivers import nvidia
+from tests.cluster.inventory import Inventory
+from tests.cluster.namespaces import Namespace
+from tests.cluster.waiting import wait_for
+
+FIT = {"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 38}
+
+
+def main() -> int:
+    """Prints the steps. 1 where there is no control plane to run."""
+    try:
+        assets.find()
+    except assets.NoAssetsError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    print("1. A control plane starts: etcd, kube-apiserver, kube-controller-manager, kube-scheduler.")
+    with ControlPlane() as plane:
+        inventory = Inventory(plane.api())
+        inventory.install("nvidia")
+        node = inventory.node(nvidia.gpu("gpu-0", "24Gi"), nvidia.gpu("gpu-1", "80Gi"))
+        print("2. A node with a GPU of 24Gi and one of 80Gi, as NVIDIA's driver publishes them.")
+        with operated(plane):
+            namespace = Namespace(plane.api())
+            try:
+                show(namespace, node)
+            finally:
+                namespace.close()
+    print("6. All of it is gone.")
+    return 0
+
+
+def show(namespace: Namespace, node: str) -> None:
+    """The pod's life."""
+    print(f"3. A pod is created, annotated with {json.dumps(FIT)}.")
+    namespace.create(pods.pod("llama", annotations={"llmfit.ai/model-fit": json.dumps(FIT)}))
+    pod = namespace.wait_bound("llama")
+    (claim,) = namespace.wait_claims(1)
+    (result,) = claim["status"]["allocation"]["devices"]["results"]
+    name, device = claim["metadata"]["name"], result["device"]
+    print(f"   admitted with spec.resourceClaims: {json.dumps(pod['spec']['resourceClaims'])}")
+    (owner,) = claim["metadata"]["ownerReferences"]
+    print(f"4. The controller made ResourceClaim {name}, owned by {owner['kind']} {owner['name']};")
+    print(f"   the scheduler gave it {device} of {result['driver']} and bound the pod to {pod['spec']['nodeName']}.")
+    assert pod["spec"]["nodeName"] == node
+    namespace.set_phase("llama", "Succeeded")
+    wait_for("the claim is gone", namespace.claims, lambda claims: not claims)
+    print("5. The pod succeeds, and Kubernetes takes the claim away: the GPU is free again.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
