@@ -3,13 +3,14 @@
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,16 +141,18 @@ class Launcher:
         host: str = "127.0.0.1",
         settings: Mapping[str, object] | None = None,
         environ: Mapping[str, str] | None = None,
+        prefix: Sequence[str] = (),
         **options: Any,
     ) -> Iterator[Served]:
-        """A server that is ready, until the end of the block. `settings` by their names in the environment."""
+        """A server that is ready, until the end of the block. `settings` by their names in the environment; `prefix`
+        is a command that runs the server's."""
         port = free_port(host)
         variables = {"PATH": os.environ["PATH"], "MODELFIT_DRAIN_SECONDS": "0"} | dict(environ or {})
         variables |= {f"MODELFIT_{name.upper()}": str(value) for name, value in (settings or {}).items()}
         log = self.folder / f"log-{port}"
         with log.open("wb") as stderr:
             process = subprocess.Popen(
-                self.command(port, *arguments, host=host), stderr=stderr, env=variables, **options
+                [*prefix, *self.command(port, *arguments, host=host)], stderr=stderr, env=variables, **options
             )
         served = Served(process, "127.0.0.1" if host == "::" else host, port, self.authority, log)
         try:
@@ -162,6 +165,13 @@ class Launcher:
             process.wait()
             for pid in _orphans(served):
                 os.kill(pid, signal.SIGKILL)
+            for folder in shared_metrics(process.pid):
+                shutil.rmtree(folder)
+
+
+def shared_metrics(pid: int) -> list[Path]:
+    """The folders in which the workers of that server add up their metrics."""
+    return list(Path("/dev/shm").glob(f"modelfit-{pid}-*"))
 
 
 def _orphans(served: Served) -> list[int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.core import kit
-from tests.wire.process import Launcher, review, wait_until
+from tests.wire.process import Launcher, review, shared_metrics, wait_until
 
 
 def test_reviews_share_a_connection(launcher: Launcher) -> None:
@@ -32,14 +32,11 @@ def test_metrics_add_up_over_all_workers(launcher: Launcher, workers: int) -> No
 
 
 def test_the_metrics_of_several_workers_leave_nothing_behind(launcher: Launcher) -> None:
-    def folders() -> set[str]:
-        return {path.name for path in Path("/dev/shm").glob("modelfit-*")}
-
-    before = folders()
     with launcher.serving("--workers=2") as served:
-        assert len(folders() - before) == 1
+        (folder,) = shared_metrics(served.process.pid)
+        assert list(folder.iterdir())
         served.stop()
-        assert folders() == before
+        assert not shared_metrics(served.process.pid)
 
 
 def test_both_families_of_addresses_are_served(launcher: Launcher) -> None:

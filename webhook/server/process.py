@@ -71,6 +71,7 @@ class Server(BaseApplication):  # type: ignore[misc]
         try:
             self.certificate = tls.ServingCertificate(*certificate)
         except tls.UnusablePair as error:
+            self._remove_folder()
             raise CannotServe(f"--cert {shown(certificate[0])} --key {shown(certificate[1])}: {error}") from None
         super().__init__()
 
@@ -115,9 +116,12 @@ class Server(BaseApplication):  # type: ignore[misc]
         _log.info("serving", extra={"fields": {"host": host, "port": port, "workers": self._workers}})
 
     def _on_exit(self) -> None:
+        self._remove_folder()
+        _log.info("stopped")
+
+    def _remove_folder(self) -> None:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-        _log.info("stopped")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -138,7 +142,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 def _share_metrics() -> str:
     """A folder in which several workers add up their metrics. Must be named before the metrics are imported."""
-    folder = tempfile.mkdtemp(prefix="modelfit-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None)
+    prefix = f"modelfit-{os.getpid()}-"
+    memory = str(_MEMORY) if os.access(_MEMORY, os.W_OK) else tempfile.gettempdir()
+    # A process of our number that was killed: in a container it is number 1 every time, and the memory is its pod's.
+    for leftover in Path(memory).glob(f"{prefix}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    folder = tempfile.mkdtemp(prefix=prefix, dir=memory)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
     return folder
 

@@ -1,0 +1,134 @@
+"""What stops a start, and what must not: read-only root, no home, any user."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from tests.wire.certificates import Authority, Mount
+from tests.wire.process import Launcher, free_port, review, shared_metrics
+
+
+def refused(command: list[str], environ: Mapping[str, str] | None = None) -> str:
+    """The one line of a start that fails."""
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env=dict(os.environ) | dict(environ or {})
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("modelfit")
+    return line
+
+
+def test_a_certificate_that_is_not_there_stops_the_start(launcher: Launcher, mount: Mount) -> None:
+    mount.certificate.unlink()
+    line = refused(launcher.command(free_port()))
+    assert str(mount.certificate) in line
+    assert "No such file" in line
+
+
+def test_a_key_of_another_certificate_stops_the_start(launcher: Launcher, mount: Mount, authority: Authority) -> None:
+    mount.key.write_bytes(authority.issue("another")[1])
+    assert "the key does not belong to the certificate" in refused(launcher.command(free_port()))
+
+
+@pytest.mark.parametrize("content", [b"", b"no PEM", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
+def test_what_is_no_certificate_stops_the_start(launcher: Launcher, mount: Mount, content: bytes) -> None:
+    mount.certificate.write_bytes(content)
+    assert "certificate" in refused(launcher.command(free_port(), "--workers=2"))
+
+
+def test_an_encrypted_key_stops_the_start_and_asks_nobody(launcher: Launcher, mount: Mount) -> None:
+    key = serialization.load_pem_private_key(mount.key.read_bytes(), None)
+    sealed = serialization.BestAvailableEncryption(b"secret")
+    mount.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, sealed))
+    assert "the key is encrypted" in refused(launcher.command(free_port()))
+
+
+def test_a_port_that_is_taken_stops_the_start(launcher: Launcher) -> None:
+    with launcher.serving() as served:
+        assert "Address already in use" in refused(launcher.command(served.port))
+
+
+def test_an_address_of_another_machine_stops_the_start(launcher: Launcher) -> None:
+    assert "192.0.2.1" in refused(launcher.command(free_port(), host="192.0.2.1"))
+
+
+def test_a_wrong_setting_stops_the_start(launcher: Launcher) -> None:
+    assert "MODELFIT_DRAIN_SECONDS" in refused(launcher.command(free_port()), {"MODELFIT_DRAIN_SECONDS": "soon"})
+
+
+def test_a_failed_start_with_several_workers_leaves_nothing_behind(launcher: Launcher, mount: Mount) -> None:
+    mount.certificate.write_bytes(b"")
+    with subprocess.Popen(launcher.command(free_port(), "--workers=2"), stderr=subprocess.DEVNULL) as process:
+        assert process.wait(60) == 2
+    assert not shared_metrics(process.pid)
+
+
+def test_gunicorn_settings_from_elsewhere_change_nothing(launcher: Launcher, tmp_path: Path) -> None:
+    (tmp_path / "gunicorn.conf.py").write_text("raise SystemExit(7)\n")
+    environ = {"GUNICORN_CMD_ARGS": "--workers=5 --bind=127.0.0.1:1", "WEB_CONCURRENCY": "5"}
+    with launcher.serving(environ=environ, cwd=tmp_path) as served:
+        review(served.client())
+        assert len(served.workers) == 1
+
+
+_CONFINED = [
+    "unshare",
+    "--mount",
+    "--propagation=private",
+    "sh",
+    "-c",
+    'mount -o remount,bind,ro / && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"',
+    "sh",
+    # May read what it finds, as the interpreter may lie in somebody's home; may write nowhere that is not its own.
+    "--inh-caps=-all,+dac_read_search",
+    "--ambient-caps=-all,+dac_read_search",
+    "--bounding-set=-all,+dac_read_search",
+    "--no-new-privs",
+]
+
+
+def test_any_user_without_a_home_on_a_read_only_root_can_serve(
+    launcher: Launcher, mount: Mount, authority: Authority
+) -> None:
+    if os.geteuid() != 0 or not shutil.which("setpriv") or not shutil.which("unshare"):
+        if os.environ.get("CI"):
+            pytest.fail("CI must run this as root, with setpriv and unshare")
+        pytest.skip("needs root, setpriv and unshare, to become another user")
+    nowhere = {"HOME": "/nonexistent", "TMPDIR": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
+    with launcher.serving("--workers=2", prefix=_CONFINED, environ=nowhere) as served:
+        process = Path(f"/proc/{served.process.pid}")
+        assert process.stat().st_uid == 65534
+        assert " ro," in (process / "mountinfo").read_text().splitlines()[0]
+        review(served.client())
+        mount.swap(authority.issue("second"))
+        assert served.served_name() == "second"
+        assert served.get("/metrics")[0] == 200
+        assert _written_by(65534)
+        assert served.stop() == 0
+    assert not _written_by(65534)
+
+
+def _written_by(user: int) -> list[Path]:
+    """That user's files in memory."""
+    return [path for path in Path("/dev/shm").glob("*") if path.lstat().st_uid == user]
+
+
+def test_the_open_file_limit_bounds_connections_instead_of_breaking_them(launcher: Launcher) -> None:
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
+
+    with launcher.serving(preexec_fn=few) as served:
+        crowd = [served.connect() for _ in range(150)]
+        review(served.client())
+        for peer in crowd:
+            peer.close()
+        errors = [line for line in served.lines() if line["level"] == "error"]
+        assert not errors, json.dumps(errors[:3])
