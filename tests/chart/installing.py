@@ -93,7 +93,7 @@ def cluster(gpus: int = 16) -> Iterator[Cluster]:
         inventory = Inventory(plane.api())
         inventory.install("nvidia")
         inventory.node(*(nvidia.gpu(f"gpu-{number}", "24Gi") for number in range(gpus)), name=NODE)
-        kubelet = Kubelet(plane, NODE, {NAMESPACE})
+        kubelet = Kubelet(plane, NODE, {NAMESPACE, "modelfit"})
         proxy.serve(plane.api(), kubelet.locate)
         kubelet.start()
         try:
