@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.chart.helm import Helm
 from tests.chart.manual import CHART
+from tests.chart.matrix import LONGEST_NAMESPACE
 from tests.chart.node.kubelet import Kubelet
 from tests.chart.node.network import ServiceProxy
 from tests.chart.rendering import Values
@@ -30,42 +31,56 @@ RELEASE, NAMESPACE = "modelfit", "gpu-system"
 ANNOTATION = "llmfit.ai/model-fit"
 MODEL = '{"model": "llama-7b", "min_ram_gb": 1, "min_vram_gb": 8}'
 NODE = "machine"
+OTHER_NAMESPACES = ("modelfit", LONGEST_NAMESPACE)
+"""Where else a test installs."""
 
 
 class Cluster:
-    """Kubernetes with GPUs, and helm. `team` is a namespace of its users."""
+    """Kubernetes with GPUs, and helm. `team` is a namespace of its users; `release` is installed in `namespace`."""
 
     def __init__(self, plane: ControlPlane, kubelet: Kubelet) -> None:
         self.plane, self.kubelet = plane, kubelet
         self.api: Api = plane.api()
-        self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        self.release, self.namespace = RELEASE, NAMESPACE
+        self.make_namespace(NAMESPACE)
         self.team = Namespace(self.api)
 
+    def make_namespace(self, name: str, **labels: str) -> None:
+        """A namespace that pods can be created in."""
+        self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+        self.wait_account(name)
+
+    def wait_account(self, namespace: str) -> None:
+        account = path("ServiceAccount", namespace, "default")
+        wait_for(f"namespace {namespace} has its account", lambda: self.api.find(account))
+
     def helm(self, helm: Helm, *arguments: str, chart: Path | None = None, values: Values | None = None) -> str:
-        """`helm -n gpu-system …`. Raises HelmFailed."""
-        told = [*arguments, *([str(chart)] if chart else []), "--namespace", NAMESPACE]
+        """helm, in the release's namespace. Raises HelmFailed."""
+        told = [*arguments, *([str(chart)] if chart else []), "--namespace", self.namespace]
         told += ["--values", "-"] if values is not None else []
         return helm.run(
             *told, kubeconfig=self.plane.kubeconfig(), input=json.dumps(values if values is not None else {})
         )
 
     def install(self, helm: Helm, values: Values, chart: Path = CHART) -> None:
-        self.helm(helm, "install", RELEASE, "--wait", "--timeout", "90s", chart=chart, values=values)
+        self.helm(helm, "install", self.release, "--wait", "--timeout", "90s", chart=chart, values=values)
 
     def upgrade(self, helm: Helm, values: Values, chart: Path = CHART) -> None:
-        self.helm(helm, "upgrade", RELEASE, "--wait", "--timeout", "90s", chart=chart, values=values)
+        self.helm(helm, "upgrade", self.release, "--wait", "--timeout", "90s", chart=chart, values=values)
 
-    def own_certificate(self, name: str = "own") -> tuple[Pair, Values]:
-        """A Secret with a certificate of the operator's, and the values for it."""
-        pair = mint(workspace.current().folder("own"), hosts=(f"{RELEASE}.{NAMESPACE}.svc",))
+    def own_certificate(self, service: str = "") -> tuple[Pair, Values]:
+        """A Secret with a certificate of the operator's for that Service, and the values for it."""
+        pair = mint(
+            workspace.current().folder("own"), hosts=("localhost", service or f"{self.release}.{self.namespace}.svc")
+        )
         files = {"tls.crt": pair.certificate, "tls.key": pair.key}
         data = {key: base64.b64encode(file.read_bytes()).decode() for key, file in files.items()}
-        metadata = {"name": name, "namespace": NAMESPACE}
+        metadata = {"name": "own", "namespace": self.namespace}
         self.api.create(
             {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": metadata, "data": data}
         )
         authority = pair.ca.read_text()
-        return pair, {"certificates": {"mode": "secret", "secret": {"name": name, "caBundle": authority}}}
+        return pair, {"certificates": {"mode": "secret", "secret": {"name": "own", "caBundle": authority}}}
 
     def create_pod(self, namespace: str | None = None, *, annotated: bool = True, dry_run: bool = False) -> Answer:
         """Somebody creates a pod, whatever comes of it."""
@@ -93,7 +108,7 @@ def cluster(gpus: int = 16) -> Iterator[Cluster]:
         inventory = Inventory(plane.api())
         inventory.install("nvidia")
         inventory.node(*(nvidia.gpu(f"gpu-{number}", "24Gi") for number in range(gpus)), name=NODE)
-        kubelet = Kubelet(plane, NODE, {NAMESPACE, "modelfit"})
+        kubelet = Kubelet(plane, NODE, {NAMESPACE, *OTHER_NAMESPACES})
         proxy.serve(plane.api(), kubelet.locate)
         kubelet.start()
         try:

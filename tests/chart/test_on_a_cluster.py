@@ -1,6 +1,6 @@
 """The chart installed by helm onto a real control plane, its pods run as local processes: see `tests.chart.node`."""
 
-import functools
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,17 +8,19 @@ from pathlib import Path
 import pytest
 
 from tests.chart.helm import Helm, HelmFailed
-from tests.chart.installing import NAMESPACE, RELEASE, Cluster, Customers, injected, labelled
+from tests.chart.installing import ANNOTATION, NAMESPACE, RELEASE, Cluster, Customers, injected, labelled
 from tests.chart.manual import CHART
-from tests.chart.matrix import MATRIX
+from tests.chart.matrix import LONGEST_NAMESPACE, LONGEST_RELEASE, MATRIX
+from tests.chart.node.pod import LocalPod
 from tests.chart.rendering import JsonObject, Values, render
-from tests.cluster.api import collection_of
+from tests.cluster.api import ApiError, collection_of
 from tests.cluster.paths import path
 from tests.cluster.waiting import wait_for
 
 pytestmark = [pytest.mark.chart, pytest.mark.cluster, pytest.mark.timeout(600)]
 
 OURS = f"app.kubernetes.io/instance={RELEASE}"
+PARTS = ("webhook", "controller")
 QUICK: Values = {"webhook": {"preStopSeconds": 2}, "config": {"drainSeconds": 1}}
 """Pods end sooner. Endpoints are stale for a second here, which the first two seconds cover."""
 
@@ -101,11 +103,8 @@ def test_pods_that_are_left_alone_need_no_webhook(cluster: Cluster, helm: Helm) 
     _, own = cluster.own_certificate()
     cluster.install(helm, {**own, **QUICK})
     cluster.wait_served()
-    label = {"metadata": {"labels": {"llmfit.ai/inject": "disabled"}}}
-    cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "disabled", **label["metadata"]}})
-    for namespace in ("disabled", "kube-system", NAMESPACE):
-        account = path("ServiceAccount", namespace, "default")
-        wait_for(f"namespace {namespace} has its account", functools.partial(cluster.api.find, account))
+    cluster.make_namespace("disabled", **{"llmfit.ai/inject": "disabled"})
+    cluster.wait_account("kube-system")
     asked = cluster.plane.metric("apiserver_admission_webhook_request_total")
     spared = [("kube-system", True), (NAMESPACE, True), ("disabled", True), (cluster.team.name, False)]
     for namespace, annotated in spared:
@@ -138,6 +137,50 @@ def test_annotated_pods_are_refused_while_no_webhook_answers_and_admitted_withou
         cluster.api.put(path(kind, None, RELEASE), found)
     answer = wait_for("the pod is admitted", lambda: cluster.create_pod(), lambda seen: seen.status == 201)
     assert not injected(answer)
+
+
+def test_pods_that_exist_can_be_updated_and_removed_while_no_webhook_answers(cluster: Cluster, helm: Helm) -> None:
+    _, own = cluster.own_certificate()
+    cluster.install(helm, {**own, **QUICK})
+    cluster.wait_served()
+    name = cluster.create_pod().body["metadata"]["name"]
+    where = path("Pod", cluster.team.name, name)
+    cluster.api.patch(where, {"metadata": {"finalizers": ["example.com/hold"]}})
+    cluster.api.patch(path("Deployment", NAMESPACE, f"{RELEASE}-webhook"), {"spec": {"replicas": 0}})
+    wait_for("the webhook has ended", lambda: cluster.kubelet.running("webhook"), lambda pods: not pods)
+
+    cluster.api.patch(where, {"metadata": {"labels": {"seen": "true"}}})
+    with pytest.raises(ApiError, match="failed calling webhook"):
+        cluster.api.patch(where, {"metadata": {"annotations": {ANNOTATION: "{}"}}})
+    cluster.api.delete(where, force=True)
+    # A finalizer is removed by an update; what is wrong with the annotation by now is nobody's business.
+    cluster.api.patch(where, {"metadata": {"finalizers": None, "annotations": {ANNOTATION: "{}"}}})
+    wait_for("the pod is gone", lambda: cluster.api.find(where), lambda found: found is None)
+
+
+def test_the_longest_names_serve(cluster: Cluster, helm: Helm) -> None:
+    cluster.release, cluster.namespace = LONGEST_RELEASE, LONGEST_NAMESPACE
+    cluster.make_namespace(LONGEST_NAMESPACE)
+    rendered = render(helm, release=LONGEST_RELEASE, namespace=LONGEST_NAMESPACE)
+    service = rendered.one("Service")["metadata"]["name"]
+    _, own = cluster.own_certificate(f"{service}.{LONGEST_NAMESPACE}.svc")
+    cluster.install(helm, {**own, **QUICK})
+    cluster.wait_served()
+    name = cluster.create_pod().body["metadata"]["name"]
+    cluster.team.wait_bound(name)
+    cluster.helm(helm, "test", LONGEST_RELEASE)
+
+
+def test_what_the_pods_of_a_release_show_is_what_the_dashboard_asks_for(cluster: Cluster, helm: Helm) -> None:
+    _, own = cluster.own_certificate()
+    cluster.install(helm, {**own, **QUICK})
+    cluster.wait_served()
+    cluster.team.wait_bound(cluster.create_pod().body["metadata"]["name"])
+    shown = {component: " ".join(map(LocalPod.metrics, cluster.kubelet.running(component))) for component in PARTS}
+    assert 'modelfit_admission_reviews_total{operation="CREATE",outcome="allowed"' in shown["webhook"]
+    assert "modelfit_serving_certificate_expiry_timestamp_seconds" in shown["webhook"]
+    assert 'modelfit_claims_total{outcome="ClaimCreated"} 1.0' in shown["controller"]
+    assert sorted(re.findall(r"^modelfit_leader (\S+)", shown["controller"], re.MULTILINE)) == ["0.0", "1.0"]
 
 
 def test_what_helm_renders_can_be_applied_by_kubectl_and_applied_again_without_a_change(

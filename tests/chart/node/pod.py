@@ -163,11 +163,21 @@ class LocalPod:
         host, _, port = self._plane.server.removeprefix("https://").partition(":")
         return {"SERVICE_ACCOUNT": str(folder), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
 
+    def metrics(self) -> str:
+        """The page that Prometheus would scrape."""
+        return self._get({**self._container["readinessProbe"]["httpGet"], "path": "/metrics"})[1]
+
     def _probe(self) -> bool:
         probe = self._container.get("readinessProbe")
         if probe is None:
             return True
-        asked = probe["httpGet"]
+        try:
+            return self._get(probe["httpGet"])[0] < 400
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def _get(self, asked: JsonObject) -> tuple[int, str]:
+        """The answer to an `httpGet`: its status and its text."""
         port = next(each["containerPort"] for each in self._container["ports"] if each["name"] == asked["port"])
         connection = http.client.HTTPConnection(self.local, port, timeout=2)
         if asked.get("scheme") == "HTTPS":
@@ -175,9 +185,8 @@ class LocalPod:
             connection = http.client.HTTPSConnection(self.local, port, timeout=2, context=_unchecked())
         try:
             connection.request("GET", asked["path"])
-            return connection.getresponse().status < 400
-        except (OSError, http.client.HTTPException):
-            return False
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
         finally:
             connection.close()
 
