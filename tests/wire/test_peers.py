@@ -1,5 +1,6 @@
 """Peers that are slow, silent, wrong or gone, beside ordinary ones."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -12,6 +13,7 @@ import pytest
 
 from tests.core import kit
 from tests.wire.process import PATIENCE, Launcher, Served, review, wait_until
+from webhook.server import limits
 from webhook.settings import Settings
 
 BODY = json.dumps(kit.body(kit.pod())).encode()
@@ -60,15 +62,15 @@ def is_over(peer: socket.socket) -> bool:
         return True
 
 
-def _hangs_up(peer: socket.socket, pieces: Iterable[bytes], pause: float = 0.0) -> bool:
-    """The server ends the connection before all pieces are sent."""
-    try:
+def _taken(peer: socket.socket, pieces: Iterable[bytes], pause: float = 0.0) -> int:
+    """Bytes that the server takes before it ends the connection, at most those of `pieces`."""
+    taken = 0
+    with contextlib.suppress(OSError):
         for piece in pieces:
             peer.sendall(piece)
+            taken += len(piece)
             time.sleep(pause)
-    except OSError:
-        return True
-    return False
+    return taken
 
 
 def slowest(served: Served, rounds: int = 20) -> float:
@@ -117,7 +119,8 @@ def test_a_peer_that_sends_a_byte_now_and_then_is_ended_too(launcher: Launcher) 
     with launcher.serving() as served:
         peer = served.tls()
         started = time.monotonic()
-        assert _hangs_up(peer, [bytes([byte]) for byte in call(b" " * 1000)], pause=0.2)
+        sent = call(b" " * 1000)
+        assert _taken(peer, [bytes([byte]) for byte in sent], pause=0.2) < len(sent)
         assert time.monotonic() - started < PATIENCE
 
 
@@ -182,8 +185,17 @@ def test_a_body_that_never_ends_gets_its_413_and_costs_the_connection(launcher: 
         peer = served.tls()
         peer.sendall(call(b"", length=1 << 40))
         assert answer(peer)[0] == 413
-        assert _hangs_up(peer, itertools.repeat(b"x" * 65536))
+        # What the limits allow, the farewell's part, and what buffers on the way hold.
+        assert _taken(peer, itertools.repeat(b"x" * 65536)) < 2 * limits.UNREAD_BYTES + (16 << 20)
         review(served.client())
+
+
+def test_a_client_that_sends_it_all_before_it_reads_still_gets_its_413(launcher: Launcher) -> None:
+    """Closed with unread bytes, the server's kernel would reset the connection and throw the answer away."""
+    with launcher.serving(settings={"max_review_mebibytes": 1}) as served:
+        peer = served.tls()
+        peer.sendall(call(b"x" * (limits.UNREAD_BYTES + (4 << 20))))
+        assert answer(peer)[0] == 413
 
 
 def test_requests_that_are_sent_at_once_are_answered_in_turn(launcher: Launcher) -> None:

@@ -144,8 +144,9 @@ class Connection:
             self._say_goodbye()
             self._socket.settimeout(limits.LINGER_SECONDS)
             self._socket.shutdown(socket.SHUT_WR)
-            while Socket.recv(self._socket, 64 << 10):
-                pass
+            unread = 0
+            while unread < limits.UNREAD_BYTES and (data := Socket.recv(self._socket, 64 << 10)):
+                unread += len(data)
 
 
 class Idle(Exception):

@@ -18,7 +18,7 @@ CROWDED_SECONDS = 5.0
 
 UNREAD_BYTES = 16 << 20
 """Of a body that nobody wanted (a wrong path, a review that is too large): read and dropped, so that the connection can
-be used again. A longer one costs the connection."""
+be used again. A longer one costs the connection, after as much again in which the peer may notice."""
 
 LINGER_SECONDS = 2.0
 """How long a peer that is still sending may take to read the answer that ends the connection. Closed at once, its
