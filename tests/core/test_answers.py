@@ -71,5 +71,10 @@ def test_the_answer_repeats_the_uid_whatever_happened(uid: str, reason: Reason, 
         assert made["status"]["code"] in (403, 422)
 
 
+def test_no_message_makes_an_answer_longer_than_a_kilobyte() -> None:
+    made = response(Decision(False, Reason.INVALID_MODEL_FIT, message="é" * 5000))
+    assert made["status"]["message"] == "é" * 510 + "..."
+
+
 def test_the_patch_is_the_same_bytes_each_time() -> None:
     assert len({json.dumps(answers.envelope(UID, mutate(pod()))) for _ in range(3)}) == 1

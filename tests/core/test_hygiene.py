@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,8 +91,9 @@ def test_a_faulty_value_of_our_own_is_cut_and_escaped(value: str) -> None:
         assert value[:65] not in decision.message or len(value) <= 64
 
 
-def test_names_of_any_length_and_kind_cannot_forge_a_line() -> None:
-    name = "x\n\x1b[31m" + "y" * 5000
+@pytest.mark.parametrize("hostile", ["\n", "\x1b[31m", "\r", "\u2028", "\x9b"])
+def test_names_of_any_length_and_kind_cannot_forge_a_line(hostile: str) -> None:
+    name = f"x{hostile}{'y' * 5000}"
     target = pod(
         containers=[container(name, resources={"limits": {f"nvidia.com/gpu{name}": "1", f"{name}/gpu": 1}})],
         initContainers=[container(name)],

@@ -128,6 +128,12 @@ def test_containers_that_cannot_be_told_are_refused_with_the_names_there_are(tar
     assert decision.patch == ()
 
 
+def test_a_container_that_is_listed_twice_gets_one_reference() -> None:
+    resources = {"claims": [{"name": "nic"}], "requests": {"cpu": "1"}}
+    after = admitted(pod(containers=[container(resources=resources)], annotations={LISTED: "server,server"}))
+    assert after["spec"]["containers"][0]["resources"]["claims"] == [{"name": "nic"}, {"name": "modelfit"}]
+
+
 def test_a_name_in_both_lists_is_no_crash() -> None:
     target = many("twin", "twin", {LISTED: "twin"})
     assert mutate(target).allowed

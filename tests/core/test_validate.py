@@ -104,6 +104,7 @@ def test_an_update_that_leaves_the_annotation_is_not_looked_at() -> None:
     broken = pod("{", nodeName="n1", annotations={"llmfit.ai/profile": "none"})
     changed = copy.deepcopy(broken)
     changed["metadata"]["labels"] = {"new": "label"}
+    changed["metadata"]["annotations"] |= {"new": "annotation", "llmfit.ai/profile": "another"}
     assert update(broken, changed) == Decision(allowed=True, reason=Reason.ANNOTATION_UNCHANGED)
 
 
