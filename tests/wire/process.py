@@ -128,11 +128,14 @@ class Launcher:
     key: Path
     authority: Path
     folder: Path
+    before: str = "pass"
+    """A statement that the server's process runs first."""
 
     def command(self, port: int, *arguments: str, host: str = "127.0.0.1") -> list[str]:
         """The command line."""
         pair = [f"--cert={self.certificate}", f"--key={self.key}"]
-        return [sys.executable, "-m", "webhook.cli", "serve", f"--host={host}", f"--port={port}", *pair, *arguments]
+        code = f"{self.before}; import sys; from webhook.cli import main; sys.exit(main())"
+        return [sys.executable, "-c", code, "serve", f"--host={host}", f"--port={port}", *pair, *arguments]
 
     @contextmanager
     def serving(

@@ -306,3 +306,24 @@ def test_more_connections_than_there_may_be_wait_and_are_served_later(launcher: 
         for peer in crowd:
             peer.close()
         assert slowest(served, 3) < 5.0
+
+
+def test_idle_connections_make_room_when_there_are_many(launcher: Launcher) -> None:
+    """They are kept for two minutes otherwise; the review waits for no more than a few seconds."""
+    with launcher.serving(settings={"max_connections": 16}) as served:
+        for _ in range(16):
+            served.tls()
+        assert slowest(served, 1) < PATIENCE / 2
+
+
+def test_a_connection_is_ended_with_an_answer_when_it_is_old(launcher: Launcher) -> None:
+    launcher.before = "from webhook.server import limits; limits.CONNECTION_SECONDS = 1"
+    with launcher.serving() as served:
+        peer = served.tls()
+        peer.sendall(call())
+        assert b"keep-alive" in answer(peer)[1]
+        time.sleep(1.2)
+        peer.sendall(call())
+        status, header, _ = answer(peer)
+        assert (status, b"Connection: close" in header) == (200, True)
+        assert is_over(peer)

@@ -9,19 +9,21 @@ the application can be loaded before the fork, once for all workers.
 """
 
 import logging
+import os
 import select
+import sys
 import time
 from functools import partial
 from types import FrameType, TracebackType
 from typing import Any
 
 import gevent
-from gevent.hub import get_hub
+from gevent.hub import get_hub, reinit
 from gevent.pool import Pool
 from gevent.server import StreamServer
 from gevent.socket import SOCK_STREAM
 from gevent.socket import socket as Socket  # noqa: N812
-from gunicorn.workers.ggevent import GeventWorker
+from gunicorn.workers.base import Worker as BaseWorker
 
 from webhook.observe import metrics
 from webhook.server import limits
@@ -33,15 +35,25 @@ _TICK = 0.1
 """Seconds between two looks at signals, files and the parent."""
 
 
-class Worker(GeventWorker):  # type: ignore[misc]
+class Worker(BaseWorker):  # type: ignore[misc]
     """One worker process."""
 
     alive: bool
+    ppid: int
     sockets: list[Any]
 
-    def patch(self) -> None:
+    def init_process(self) -> None:
         """Turns the listening sockets into gevent's, and leaves the rest of the process as it is."""
         self.sockets = [Socket(each.FAMILY, SOCK_STREAM, fileno=each.sock.detach()) for each in self.sockets]
+        # What the parent's event loop knew is nothing to this process.
+        reinit()
+        super().init_process()
+
+    def notify(self) -> None:
+        """Tells the parent that this worker lives, and ends with it."""
+        super().notify()
+        if self.ppid != os.getppid():
+            sys.exit(0)
 
     def run(self) -> None:
         """Serves until it is told to stop and has drained."""
