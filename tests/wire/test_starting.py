@@ -15,7 +15,7 @@ from tests.wire.process import Launcher, free_port, review, shared_metrics
 from webhook.settings import Settings
 
 
-def refused(command: list[str], environ: Mapping[str, str] | None = None) -> str:
+def refused(command: list[str], environ: Mapping[str, str] | None = None, cwd: str | None = None) -> str:
     """The one line of a start that fails."""
     ended = subprocess.run(
         command, capture_output=True, text=True, timeout=60, env=dict(os.environ) | dict(environ or {})
@@ -79,31 +79,27 @@ def test_gunicorn_settings_from_elsewhere_change_nothing(launcher: Launcher, tmp
         assert len(served.workers) == 1
 
 
-_CONFINED = [
-    "unshare",
-    "--mount",
-    "--propagation=private",
-    "sh",
-    "-c",
-    'mount -o remount,bind,ro / && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"',
-    "sh",
-    # May read what it finds, as the interpreter may lie in somebody's home; may write nowhere that is not its own.
-    "--inh-caps=-all,+dac_read_search",
-    "--ambient-caps=-all,+dac_read_search",
-    "--bounding-set=-all,+dac_read_search",
-    "--no-new-privs",
-]
+def confined(*read_only: str) -> list[str]:
+    """A command that runs another as the user 65534, with the root and these other file systems read-only."""
+    if os.geteuid() != 0 or not shutil.which("setpriv") or not shutil.which("unshare"):
+        if os.environ.get("CI"):
+            pytest.fail("CI must run this as root, with setpriv and unshare")
+        pytest.skip("needs root, setpriv and unshare, to become another user")
+    remount = "; ".join(f"mountpoint -q {path} && mount -o remount,bind,ro {path}" for path in ("/", *read_only))
+    # It may read what it finds, as the interpreter may lie in somebody's home; it may write only what is its own.
+    capabilities = [f"--{each}-caps=-all,+dac_read_search" for each in ("inh", "ambient")]
+    drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs", *capabilities]
+    shell = ["sh", "-c", f'{remount}; exec "$@"', "sh"]
+    return ["unshare", "--mount", "--propagation=private", *shell, *drop, "--bounding-set=-all,+dac_read_search"]
+
+
+NOWHERE = {"HOME": "/nonexistent", "TMPDIR": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def test_any_user_without_a_home_on_a_read_only_root_can_serve(
     launcher: Launcher, mount: Mount, authority: Authority
 ) -> None:
-    if os.geteuid() != 0 or not shutil.which("setpriv") or not shutil.which("unshare"):
-        if os.environ.get("CI"):
-            pytest.fail("CI must run this as root, with setpriv and unshare")
-        pytest.skip("needs root, setpriv and unshare, to become another user")
-    nowhere = {"HOME": "/nonexistent", "TMPDIR": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
-    with launcher.serving("--workers=2", prefix=_CONFINED, environ=nowhere) as served:
+    with launcher.serving("--workers=2", prefix=confined(), environ=NOWHERE) as served:
         process = Path(f"/proc/{served.process.pid}")
         assert process.stat().st_uid == 65534
         assert " ro," in (process / "mountinfo").read_text().splitlines()[0]
@@ -115,6 +111,11 @@ def test_any_user_without_a_home_on_a_read_only_root_can_serve(
         assert served.stop() == 0
         assert {line["level"] for line in served.lines()} == {"info"}
     assert not _written_by(65534)
+
+
+def test_a_process_that_may_write_nowhere_says_so(launcher: Launcher) -> None:
+    command = [*confined("/dev/shm", "/tmp", "/var/tmp"), *launcher.command(free_port())]
+    assert "want /dev/shm or TMPDIR writable" in refused(command, NOWHERE, cwd="/")
 
 
 def _written_by(user: int) -> list[Path]:

@@ -65,7 +65,8 @@ class Server(BaseApplication):  # type: ignore[misc]
         self._address = listener.getsockname()[:2]
         # gunicorn takes it over by number.
         self._descriptor = listener.detach()
-        self._folder = _share_metrics() if workers > 1 else None
+        self._scratch = _scratch()
+        self._folder = _share_metrics(self._scratch) if workers > 1 else None
         from webhook.server import tls
 
         try:
@@ -83,6 +84,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             "workers": self._workers,
             "worker_class": "webhook.server.worker.Worker",
             "worker_connections": connections,
+            "worker_tmp_dir": self._scratch,
             "keepalive": self._settings.keep_alive_seconds,
             "graceful_timeout": int(self.drain_seconds + REQUEST_SECONDS + ANSWER_SECONDS) + 5,
             "logger_class": Log,
@@ -96,8 +98,6 @@ class Server(BaseApplication):  # type: ignore[misc]
             "when_ready": self._when_ready,
             "on_exit": lambda _: self._on_exit(),
         }
-        if os.access(_MEMORY, os.W_OK):
-            options["worker_tmp_dir"] = str(_MEMORY)
         for name, value in options.items():
             self.cfg.set(name, value)
 
@@ -140,14 +140,23 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _share_metrics() -> str:
+def _scratch() -> str:
+    """A folder to write in, in memory if possible. Raises CannotServe."""
+    if os.access(_MEMORY, os.W_OK):
+        return str(_MEMORY)
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError:
+        raise CannotServe(f"no folder to write in; want {_MEMORY} or TMPDIR writable, an emptyDir will do") from None
+
+
+def _share_metrics(scratch: str) -> str:
     """A folder in which several workers add up their metrics. Must be named before the metrics are imported."""
     prefix = f"modelfit-{os.getpid()}-"
-    memory = str(_MEMORY) if os.access(_MEMORY, os.W_OK) else tempfile.gettempdir()
     # A process of our number that was killed: in a container it is number 1 every time, and the memory is its pod's.
-    for leftover in Path(memory).glob(f"{prefix}*"):
+    for leftover in Path(scratch).glob(f"{prefix}*"):
         shutil.rmtree(leftover, ignore_errors=True)
-    folder = tempfile.mkdtemp(prefix=prefix, dir=memory)
+    folder = tempfile.mkdtemp(prefix=prefix, dir=scratch)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
     return folder
 
