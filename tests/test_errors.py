@@ -18,6 +18,17 @@ def test_a_shown_value_is_printable_ascii_of_at_most_64_characters_of_it(text: s
     assert seen == shown(text[:64]) + ("..." if len(text) > 64 else "")
 
 
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [
+        ("a", '"a"'), ('"', r'"\""'), ("\\", r'"\\"'), ("\n", r'"\n"'), ("\x1b[0m", r'"\u001b[0m"'), ("\x7f", r'"\u007f"'),
+        ("\x9b", r'"\u009b"'), ("é", r'"\u00e9"'), ("\u2028", r'"\u2028"'), ("\ud800", r'"\ud800"'), (7, '"7"'),
+    ],
+)  # fmt: skip
+def test_a_shown_value_is_escaped(value: object, seen: str) -> None:
+    assert shown(value) == seen
+
+
 @given(ANY)
 def test_a_bounded_message_is_utf8_of_at_most_a_kilobyte(text: str) -> None:
     cut = bounded(text)
