@@ -41,21 +41,19 @@ _SIZES = {
 """Quantities as they are published, and the whole MiB in them."""
 
 
-def device(random: Random, name: str) -> Device:
-    """One device of some driver."""
-    driver = random.choice(_ALL)
+def device(random: Random, name: str, profile: str) -> Device:
+    """One device, of the profile's own driver more often than of another."""
+    driver = DRIVERS[profile] if random.random() < 0.7 else random.choice(_ALL)
     attributes: dict[str, Attribute] = {}
     for attribute, values in _ATTRIBUTES.items():
         if random.random() < 0.7:
             where = random.choice((attribute, attribute, attribute, f"other.test/{attribute}"))
             odd: tuple[Attribute, ...] = (7, True, Version("1.0.0"))
             attributes[where] = random.choice((*values, *values, *odd))
-    if random.random() < 0.7:
-        attributes["healthy"] = random.choice((True, True, True, False, "true", 1))
-    if random.random() < 0.7:
-        attributes["memoryBandwidthGBs"] = random.choice(
-            (0, 100, 200, 1008, 5300, -1, "1008", True, Version("1008.0.0"))
-        )
+    if random.random() < 0.9:
+        attributes["healthy"] = random.choice((True, True, True, True, False, "true", 1))
+    if random.random() < 0.9:
+        attributes["memoryBandwidthGBs"] = random.choice((0, 200, 1008, 5300, -1, "1008", True, Version("1008.0.0")))
     shareable = random.random() < 0.3
     return Device(driver, name, attributes, _capacity(random, shareable), shareable=shareable)
 
@@ -72,9 +70,9 @@ def _capacity(random: Random, shareable: bool) -> dict[str, Capacity]:
     return capacity
 
 
-def inventory(random: Random) -> list[Device]:
+def inventory(random: Random, profile: str) -> list[Device]:
     """Up to a dozen of them."""
-    return [device(random, f"device-{index}") for index in range(random.randint(1, 12))]
+    return [device(random, f"device-{index}", profile) for index in range(random.randint(1, 12))]
 
 
 def fits(candidate: Device, profile: str, mebibytes: int, bandwidth: int | None) -> bool:

@@ -44,7 +44,7 @@ class Case:
 
     @property
     def devices(self) -> Sequence[Device]:
-        return oddities.inventory(Random(self.seed))  # noqa: S311 - chance that can be had again
+        return oddities.inventory(Random(self.seed), self.asked[0])  # noqa: S311 - chance that can be had again
 
     @property
     def asked(self) -> tuple[str, str, str, str, int | None]:

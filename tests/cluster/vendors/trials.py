@@ -73,6 +73,7 @@ class Trials:
             )
         self.wait([name for each in names for name in each])
         outcomes = self.outcomes()
+        self.retire()
         return {each.name: [outcomes[name] for name in its] for each, its in zip(trials, names, strict=True)}
 
     def ask(self, spec: JsonObject, node: str | None = None, *, version: str | None = None) -> str:
@@ -137,10 +138,15 @@ class Trials:
         self.namespace.wait_bound(name, timeout=120)
         self.namespace.delete_pod(name)
 
-    def clear(self) -> None:
-        """Takes the devices and DeviceClasses away, so that no other run meets them. What is left has no effect, and
-        goes with the control plane: to take away hundreds of pods that hold claims takes longer than to make them."""
+    def retire(self) -> None:
+        """Takes the devices away, and the pods that got none, which the scheduler would try again with every change.
+        Pods that hold devices have no effect any more; to take hundreds of them away takes longer than to make them."""
+        self.api.delete(self.namespace.path("Pod"), force=True, fieldSelector="spec.nodeName=")
         self.api.delete(path("ResourceSlice"))
+
+    def clear(self) -> None:
+        """Takes away all that another run could meet; the rest goes with the control plane."""
+        self.retire()
         self._drivers.clear()
 
 
