@@ -21,7 +21,8 @@ def test_a_shown_value_is_printable_ascii_of_at_most_64_characters_of_it(text: s
 @pytest.mark.parametrize(
     ("value", "seen"),
     [
-        ("a", '"a"'), ('"', r'"\""'), ("\\", r'"\\"'), ("\n", r'"\n"'), ("\x1b[0m", r'"\u001b[0m"'), ("\x7f", r'"\u007f"'),
+        ("a", '"a"'), ('"', r'"\""'), ("\\", r'"\\"'), ("\n", r'"\n"'), ("\x1b[0m", r'"\u001b[0m"'),
+        ("\x7f", r'"\u007f"'),
         ("\x9b", r'"\u009b"'), ("é", r'"\u00e9"'), ("\u2028", r'"\u2028"'), ("\ud800", r'"\ud800"'), (7, '"7"'),
     ],
 )  # fmt: skip
