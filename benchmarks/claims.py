@@ -78,10 +78,10 @@ def against_templates(plane: ControlPlane, ours: Controller, pods: int) -> float
     return theirs / mine
 
 
-def against_bare_loop(plane: ControlPlane, ours: Controller, pods: int) -> float:
+def against_bare_loop(plane: ControlPlane, ours: Controller, pods: int, rounds: int = ROUNDS) -> float:
     """The controller's claims a second, as a part of the bare loop's."""
     ratios = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         with fresh_namespace(plane) as namespace:
             waiting(namespace, pods)
             mine = rate(namespace, pods, ours.process.start)

@@ -7,7 +7,7 @@ fewer connections than there are workers.
 # The client announces types and leaves many out.
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlencode
 
 import urllib3
@@ -76,9 +76,12 @@ class Api:
         """An answer that is read bit by bit (a watch); `read_seconds` is how long it may be silent. Raises Failure."""
         return self._send("GET", path, query, None, accept, JSON, read_seconds)
 
-    def metadata(self, path: str, query: Mapping[str, str]) -> tuple[list[JsonObject], str]:
-        """All objects of a collection, only their metadata, and the list's resource version. Read in pages, so that
-        neither side holds a big cluster's list at once. Raises Failure, Kind.EXPIRED where reading took too long."""
+    def metadata(
+        self, path: str, query: Mapping[str, str], trim: Callable[[JsonObject], None] = lambda item: None
+    ) -> tuple[list[JsonObject], str]:
+        """All objects of a collection, only their metadata, and the list's resource version. Read in pages, and what is
+        not needed is dropped by `trim` page by page, so that neither side holds a big cluster's whole list at once.
+        Raises Failure, Kind.EXPIRED where reading took too long."""
         items: list[JsonObject] = []
         page = {**query, "limit": str(PAGE)}
         while True:
@@ -86,7 +89,9 @@ class Api:
             found, about = document.get("items"), document.get("metadata")
             if not isinstance(about, dict):
                 raise Failure(Kind.UNEXPECTED, f"GET {path}: a list without metadata")
-            items += found if isinstance(found, list) else []
+            for item in found if isinstance(found, list) else []:
+                trim(item)
+                items.append(item)
             if not about.get("continue"):
                 return items, str(about.get("resourceVersion", ""))
             page["continue"] = about["continue"]

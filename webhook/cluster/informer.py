@@ -110,14 +110,13 @@ class Informer:
             # SharedInformer watches once the list is in its cache, and told to the handlers.
             self.synced.set()
             return self._open(str(asked["resource_version"]))
-        items, version = on_retry_after_error(_LIST_BACKOFF, self._worth_repeating, self._list, self._sleep)
+        items, version = on_retry_after_error(
+            _LIST_BACKOFF,
+            self._worth_repeating,
+            lambda: self._api.metadata(self._path(), self._selectors, self._trim),
+            self._sleep,
+        )
         return _Listing(items, _About(version))
-
-    def _list(self) -> tuple[list[JsonObject], str]:
-        items, version = self._api.metadata(self._path(), self._selectors)
-        for item in items:
-            self._trim(item)
-        return items, version
 
     def _sleep(self, seconds: float) -> None:
         self._stop.wait(seconds)

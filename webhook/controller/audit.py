@@ -35,7 +35,7 @@ class Audit:
         try:
             left_alone = self._namespaces_left_alone()
             selectors = {"labelSelector": f"!{vocabulary.INJECTED}", "fieldSelector": UNFINISHED}
-            pods, _ = self._api.metadata(path("v1", "pods"), selectors)
+            pods, _ = self._api.metadata(path("v1", "pods"), selectors, records.trim)
         except Failure as failure:
             metrics.failed(failure.kind)
             _log.warning("could not look for pods without injection", extra={"fields": {"why": str(failure)}})

@@ -24,7 +24,11 @@ def trim(obj: JsonObject) -> None:
     for member in ("annotations", "labels"):
         texts = metadata.get(member)
         if is_object(texts):
-            metadata[member] = {key: sys.intern(str(texts[key])) for key in texts if key.startswith(_OURS)}
+            metadata[member] = {key: sys.intern(str(texts[key])) for key in texts if _kept(key)}
+
+
+def _kept(key: str) -> bool:
+    return key.startswith(_OURS) or key == vocabulary.MIRROR_POD
 
 
 def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
