@@ -1,0 +1,92 @@
+"""Pods that the webhook should have seen and did not."""
+
+import pytest
+
+from webhook.cluster.failures import Failure, Kind
+from webhook.controller.audit import Audit, suspects
+from webhook.controller.events import Recorder
+from webhook.core.policy import Policy
+from webhook.settings import Settings
+
+from .doubles import Script
+from .examples import pod
+
+NO_CLAIM = {"llmfit.ai/claim": None}
+
+
+@pytest.fixture
+def policy() -> Policy:
+    return Settings().policy()
+
+
+def messages(policy: Policy, *pods: dict[str, object]) -> list[str]:
+    return [message for _, message in suspects(pods, {"left-alone"}, policy)]
+
+
+def test_an_annotated_pod_without_injection_is_one(policy: Policy) -> None:
+    (message,) = messages(policy, pod(annotations=NO_CLAIM))
+    assert "admitted without a ResourceClaim" in message
+    assert "delete it" in message
+
+
+def test_what_the_webhook_would_have_refused_is_said(policy: Policy) -> None:
+    (message,) = messages(policy, pod(annotations={**NO_CLAIM, "llmfit.ai/model-fit": '{"min_vram_gb": -1}'}))
+    assert "would have refused it" in message
+    assert "min_vram_gb" in message
+
+
+@pytest.mark.parametrize(
+    "fine",
+    [
+        pod(annotations={"llmfit.ai/model-fit": None}),
+        pod(annotations={"llmfit.ai/model-fit": '{"min_ram_gb": 1, "min_vram_gb": 0}'}),
+        pod(annotations={"kubernetes.io/config.mirror": "x"}),
+        pod(labels={"llmfit.ai/inject": "disabled"}),
+        pod(namespace="left-alone"),
+        pod(deletionTimestamp="2026-01-01T00:00:00Z"),
+    ],
+    ids=["not annotated", "no GPU", "mirror pod", "disabled", "namespace disabled", "being deleted"],
+)
+def test_a_pod_that_misses_nothing_is_none(fine: dict[str, object], policy: Policy) -> None:
+    assert messages(policy, fine) == []
+
+
+def look(audit: Audit, script: Script, *pods: dict[str, object]) -> int:
+    """One look at these pods; how many Events it wrote."""
+    before = sum(method == "POST" for method, _ in script.calls)
+    script.answers = [{"items": []}, {"items": [{"metadata": each} for each in pods]}]
+    audit.look()
+    return sum(method == "POST" for method, _ in script.calls) - before
+
+
+def test_each_pod_is_told_about_once(policy: Policy) -> None:
+    script = Script()
+    audit = Audit(script.api, policy, Recorder(script.api, "host"), frozenset())
+    first, second = pod(annotations=NO_CLAIM), pod(uid="uid-2", annotations=NO_CLAIM)
+    assert [look(audit, script, first), look(audit, script, first, second), look(audit, script, first, second)] == [
+        1,
+        1,
+        0,
+    ]
+
+
+def test_only_what_could_concern_it_is_listed(policy: Policy) -> None:
+    script = Script()
+    look(Audit(script.api, policy, Recorder(script.api, "host"), frozenset()), script)
+    namespaces, pods = (call for method, call in script.calls if method == "LIST")
+    assert "llmfit.ai/inject=disabled" in namespaces
+    assert "!llmfit.ai/injected" in pods
+    assert "status.phase!=Succeeded,status.phase!=Failed" in pods
+
+
+def test_a_list_that_fails_is_made_up_for_by_the_next(policy: Policy) -> None:
+    script = Script(Failure(Kind.TIMED_OUT, "x"))
+    audit = Audit(script.api, policy, Recorder(script.api, "host"), frozenset())
+    audit.look()
+    assert look(audit, script, pod(annotations=NO_CLAIM)) == 1
+
+
+def test_our_own_namespace_and_the_configured_ones_are_left_alone(policy: Policy) -> None:
+    script = Script()
+    audit = Audit(script.api, policy, Recorder(script.api, "host"), frozenset({"models"}))
+    assert look(audit, script, pod(annotations=NO_CLAIM)) == 0

@@ -1,0 +1,96 @@
+"""What is to be done about a pod."""
+
+import pytest
+
+from webhook.controller.outcomes import Outcome
+from webhook.controller.plan import Plan, missing_classes, plan, taken, without_classes
+from webhook.core.policy import Policy
+from webhook.settings import Settings
+
+from .examples import NAME, claim, pod
+
+NOTHING = Plan(Outcome.NOTHING_TO_DO)
+
+
+@pytest.fixture
+def policy() -> Policy:
+    return Settings().policy()
+
+
+def test_a_pod_without_its_claim_gets_one_that_it_owns(policy: Policy) -> None:
+    todo = plan(pod(), None, policy)
+    assert todo.outcome is Outcome.CLAIM_CREATED
+    assert todo.claim is not None
+    metadata = todo.claim["metadata"]
+    assert isinstance(metadata, dict)
+    assert (metadata["namespace"], metadata["name"]) == ("models", NAME)
+    (owner,) = metadata["ownerReferences"]
+    assert (owner["kind"], owner["uid"], owner["controller"]) == ("Pod", "uid-1", True)
+    assert "blockOwnerDeletion" not in owner
+    assert todo.message == ""
+
+
+def test_a_pod_that_has_its_claim_needs_nothing(policy: Policy) -> None:
+    assert plan(pod(), claim(), policy) == Plan(Outcome.CLAIM_PRESENT)
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        None,
+        pod(deletionTimestamp="2026-01-01T00:00:00Z"),
+        pod(annotations={"llmfit.ai/claim": None}),
+        pod(annotations={"llmfit.ai/model-fit": None}),
+        pod(annotations={"llmfit.ai/claim": "somebody-elses-database"}),
+        pod(annotations={"llmfit.ai/model-fit": '{"min_ram_gb": 1, "min_vram_gb": 0}'}),
+    ],
+    ids=["gone", "being deleted", "no claim", "no fit", "a name that the webhook never gives", "no GPU"],
+)
+def test_a_pod_that_waits_for_no_claim_gets_none(gone: dict[str, object] | None, policy: Policy) -> None:
+    assert plan(gone, None, policy) == NOTHING
+
+
+def test_a_pod_that_is_being_deleted_gets_no_claim_back(policy: Policy) -> None:
+    """Its claim may be gone before it is."""
+    assert plan(pod(deletionTimestamp="2026-01-01T00:00:00Z"), claim(), policy) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("other", "whose"),
+    [(claim("uid-2", "older"), 'it belongs to pod "older"'), (claim(None), "it belongs to no pod")],
+    ids=["an earlier pod's", "nobody's"],
+)
+def test_a_claim_that_is_not_the_pods_is_left_alone_and_told_about(
+    other: dict[str, object], whose: str, policy: Policy
+) -> None:
+    todo = plan(pod(), other, policy)
+    assert todo == taken(other, pod())
+    assert (todo.outcome, todo.claim, todo.reason) == (Outcome.CLAIM_NAME_TAKEN, None, "ClaimNameTaken")
+    assert whose in todo.message
+    assert NAME in todo.message
+
+
+def test_a_fit_that_cannot_be_used_is_told_about_under_the_webhooks_own_reason(policy: Policy) -> None:
+    todo = plan(pod(annotations={"llmfit.ai/profile": "gone"}), None, policy)
+    assert (todo.outcome, todo.claim, todo.reason) == (Outcome.MODEL_FIT_UNUSABLE, None, "UnknownProfile")
+    assert '"gone"' in todo.message
+
+
+def test_what_a_pod_says_of_itself_never_widens_its_claim(policy: Policy) -> None:
+    """Its spec is worked out anew from the fit: what else stands on the pod does not matter."""
+    forged = pod(annotations={"llmfit.ai/resources": '{"gpu.memory": "1Gi", "adminAccess": true}'})
+    assert plan(forged, None, policy) == plan(pod(), None, policy)
+
+
+def test_a_planned_claim_asks_for_device_classes_by_name(policy: Policy) -> None:
+    wanted = plan(pod(), None, policy).claim
+    assert wanted is not None
+    assert missing_classes(wanted, ["gpu.nvidia.com"]) == []
+    assert missing_classes(wanted, ["gpu.amd.com"]) == ["gpu.nvidia.com"]
+
+
+def test_each_missing_class_of_the_alternatives_is_named_once() -> None:
+    alternatives = [{"deviceClassName": name} for name in ("a", "b", "a", "c")]
+    spec = {"devices": {"requests": [{"name": "gpu", "firstAvailable": alternatives}]}}
+    assert missing_classes({"spec": spec}, ["b"]) == ["a", "c"]
+    assert 'DeviceClass "a", "c": not in the cluster' in without_classes(["a", "c"])
