@@ -161,6 +161,7 @@ class Launcher:
         try:
             wait_until(lambda: process.poll() is not None or bool(served.said("serving")), "the start")
             assert process.poll() is None, log.read_text()
+            wait_until(lambda: bool(served.workers), "a worker")
             yield served
         finally:
             served.opened.close()
