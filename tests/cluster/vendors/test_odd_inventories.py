@@ -7,6 +7,7 @@ here ask for the driver alone, and every device reaches the selectors of the cla
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import time
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ import pytest
 from webhook.core.policy import Policy
 from webhook.core.profiles import BUILTIN
 
-from ..devices import Device, DeviceClass
+from ..devices import Attribute, Device, DeviceClass, Version
 from . import oddities
 from .kit import spec
 from .trials import PENDING, Trial, Trials
@@ -91,6 +92,39 @@ def test_no_inventory_makes_a_claim_of_ours_stop_the_scheduler(trials: Trials) -
         assert not faults
         done += AT_ONCE
     assert done >= AT_ONCE
+
+
+ANY_TYPE: tuple[Attribute, ...] = ("text", 7, True, Version("1.0.0"))
+
+GOOD: dict[str, dict[str, Attribute]] = {
+    "nvidia": {"productName": "H100"},
+    "amd": {"type": "amdgpu", "productName": "MI300X"},
+    "intel": {"health": "Healthy", "model": "Max 1550"},
+    "llmfit": {"kind": "gpu", "healthy": True, "memoryBandwidthGBs": 5300, "model": "MI300X"},
+    "hami": {"productName": "H100"},
+    "example": {"model": "LATEST-GPU-MODEL"},
+}
+"""The attributes that a profile looks at."""
+
+
+def test_an_attribute_of_any_type_stops_nothing(trials: Trials) -> None:
+    trials.install(DeviceClass(CLASSES[name], f"device.driver == '{oddities.DRIVERS[name]}'") for name in CLASSES)
+    planned = []
+    for profile, attributes in GOOD.items():
+        wanted = [
+            spec("5", profile, count=count, policy=Policy(profiles=PLAIN), minBandwidthGBs=161) for count in ("1", "2")
+        ]
+        for attribute, value in itertools.product(attributes, ANY_TYPE):
+            odd: dict[str, Attribute] = {**attributes, attribute: value}
+            devices = [Device(oddities.DRIVERS[profile], name, odd, {"memory": "80Gi"}) for name in ("a", "b", "c")]
+            planned.append(Trial(f"{profile} {attribute} {value!r}", devices, wanted))
+    outcomes = trials.run(planned)
+    stopped = {
+        name: found
+        for name, found in outcomes.items()
+        if any(isinstance(each, str) and each != PENDING for each in found)
+    }
+    assert not stopped
 
 
 def test_an_unguarded_selector_does_stop_it(trials: Trials) -> None:
