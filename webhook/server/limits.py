@@ -1,5 +1,7 @@
 """What a peer may cost. What an operator may want to change is a setting; these hold for everybody."""
 
+import signal
+
 HANDSHAKE_SECONDS = 5.0
 """For the whole TLS handshake, from the accepted connection."""
 
@@ -23,3 +25,6 @@ be used again. A longer one costs the connection, after as much again in which t
 LINGER_SECONDS = 2.0
 """How long a peer that is still sending may take to read the answer that ends the connection. Closed at once, its
 kernel would throw the answer away."""
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+"""What ends a worker, in order."""

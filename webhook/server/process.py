@@ -5,6 +5,7 @@ import logging
 import os
 import resource
 import shutil
+import signal
 import socket
 import tempfile
 from dataclasses import dataclass
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 
 from webhook.errors import ModelfitError, shown
-from webhook.server.limits import ANSWER_SECONDS, REQUEST_SECONDS
+from webhook.server.limits import ANSWER_SECONDS, REQUEST_SECONDS, STOP_SIGNALS
 from webhook.settings import Settings
 
 _log = logging.getLogger("modelfit.server")
@@ -51,6 +53,19 @@ class Log(Logger):  # type: ignore[misc]
         self.error_log.debug(msg, *args, **kwargs)
 
 
+class Parent(Arbiter):  # type: ignore[misc]
+    """gunicorn's parent process."""
+
+    def spawn_worker(self) -> Any:
+        """Forks a worker, with the signals that stop it held back until it can take them (`Worker.run`). A new worker
+        has the parent's handlers for a moment, which would swallow them: it would never learn that it is to stop."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        try:
+            return super().spawn_worker()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+
 class Server(BaseApplication):  # type: ignore[misc]
     """The webhook server. `run` does not return: it exits the process, in the parent and in each worker."""
 
@@ -75,6 +90,10 @@ class Server(BaseApplication):  # type: ignore[misc]
             self._remove_folder()
             raise CannotServe(f"--cert {shown(certificate[0])} --key {shown(certificate[1])}: {error}") from None
         super().__init__()
+
+    def run(self) -> None:
+        """Serves until it is stopped."""
+        Parent(self).run()
 
     def load_config(self) -> None:
         """gunicorn's settings. Of its environment variables and files none is read."""

@@ -11,6 +11,7 @@ the application can be loaded before the fork, once for all workers.
 import logging
 import os
 import select
+import signal
 import sys
 import time
 from functools import partial
@@ -66,6 +67,7 @@ class Worker(BaseWorker):  # type: ignore[misc]
         self._limit: int = self.cfg.worker_connections
         self._pool = Pool(self._limit)
         servers = [self._listen(each) for each in self.sockets]
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, limits.STOP_SIGNALS)
         while self.alive or time.monotonic() < self._drained_at:
             self.notify()
             self.app.certificate.context()
