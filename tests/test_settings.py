@@ -129,11 +129,36 @@ def test_every_fault_is_named_at_once_with_its_place(write: Write) -> None:
     assert sorted(places) == sorted(
         [
             "FILE: profile", "FILE: memoryRequests", "FILE: workers", "FILE: colour", "FILE: profiles.acme.driver",
-            "FILE: profiles.acme.speed", "FILE: profiles.B d.[key]",
+            "FILE: profiles.acme.speed", "FILE: profiles.B d",
             "MODELFIT_LOG_LEVEL", "MODELFIT_COLOUR", "MODELFIT_MAX_CONNECTIONS",
         ]
     )  # fmt: skip
     assert all("; want " in fault for fault in faults)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('workers: "2"', 'FILE: workers: the text "2"; want a valid integer'),
+        ("workers: 65", "FILE: workers: 65; want less than or equal to 64"),
+        ("profile: 5", "FILE: profile: 5; want a valid string"),
+        ("profile: null", "FILE: profile: null; want a valid string"),
+        ("memoryRequests: no", "FILE: memoryRequests: false; want 'fill' or 'ignore'"),
+        ("systemMemory: null", "FILE: systemMemory: null; want a mapping of settings"),
+        ("profiles: []", "FILE: profiles: a list; want a valid dictionary"),
+        ("certificates: {namespace: n, secret: s}", "FILE: certificates.service: nothing; want a value: "),
+        ("excludedNamespaces: [A]", 'FILE: excludedNamespaces.0: the text "A"; want lower-case letters, digits'),
+        ("workers: 2\nworkers: 3", 'FILE: broken YAML: the key "workers" twice at line 2; want '),
+        ("- profile", "FILE: a list; want a YAML mapping of settings"),
+    ],
+)
+def test_a_fault_says_what_was_seen_as_its_author_would(write: Write, text: str, fault: str) -> None:
+    (found,) = write.faults(text)
+    assert found.startswith(fault)
+
+
+def test_an_empty_variable_is_none() -> None:
+    assert settings.load(None, {"MODELFIT_WORKERS": "", "MODELFIT_PROFILE": ""}) == settings.load(None, {})
 
 
 def test_a_setting_that_does_not_exist_is_answered_with_those_that_do(write: Write) -> None:

@@ -5,6 +5,7 @@ as YAML. Unknown or wrong settings stop the start, all of them named at once. Th
 manual: meaning, unit, default.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,9 +35,20 @@ PREFIX = "MODELFIT_"
 # What Kubernetes itself puts into a container's environment for a Service named modelfit or modelfit-….
 _SERVICE_LINK = re.compile(r"(_SERVICE_HOST|_SERVICE_PORT(_\w+)?|_PORT|_PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)$")
 
+_WORD = "lower-case letters, digits and dashes, a letter or digit first and last"
+
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"^{_LABEL}(\.{_LABEL})*$"
 _IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
+_QUALIFIED = rf"^{_LABEL}(\.{_LABEL})*/{_IDENTIFIER}$"
+
+_PATTERNS = {
+    f"^{_LABEL}$": _WORD,
+    _SUBDOMAIN: f"{_WORD}, in parts with dots between",
+    f"^{_IDENTIFIER}$": "letters, digits and underscores, no digit first",
+    _QUALIFIED: "a domain, a slash and an identifier, such as gpu.nvidia.com/productName",
+}
+"""What a name has to be, in words."""
 
 
 def _short_enough(expression: str) -> str:
@@ -55,7 +67,7 @@ def _amount(quantity: str) -> str:
 Driver = Annotated[str, StringConstraints(pattern=_SUBDOMAIN, max_length=63)]
 DeviceClass = Annotated[str, StringConstraints(pattern=_SUBDOMAIN, max_length=253)]
 Identifier = Annotated[str, StringConstraints(pattern=rf"^{_IDENTIFIER}$", max_length=32)]
-QualifiedName = Annotated[str, StringConstraints(pattern=rf"^{_LABEL}(\.{_LABEL})*/{_IDENTIFIER}$", max_length=96)]
+QualifiedName = Annotated[str, StringConstraints(pattern=_QUALIFIED, max_length=96)]
 Expression = Annotated[str, StringConstraints(min_length=1), AfterValidator(_short_enough)]
 Amount = Annotated[str, AfterValidator(_amount)]
 Variable = Annotated[str, StringConstraints(pattern=rf"^{_IDENTIFIER}$", max_length=253)]
@@ -161,7 +173,8 @@ class Settings(_Group):
     """Device profile of pods that name none: a built-in one or one of `profiles`. Default `nvidia`."""
     placement: Literal["any", "tightest"] = "any"
     """`any`: the first device that is large enough, which is what the scheduler does. `tightest`: smaller ones are
-    looked for first. Default `any`."""
+    looked for first; a claim lists at most 8 alternatives, so a profile with more than 4 DeviceClasses (2 with
+    `shares`) leaves no room for it. Default `any`."""
     system_memory: SystemMemorySettings = SystemMemorySettings()
     """System memory from a DRA memory driver. Default off."""
     device_count_variable: Variable | None = None
@@ -234,7 +247,7 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
         if name.startswith(PREFIX) and name not in _variables() and not _SERVICE_LINK.search(name)
     ]
     for name, key in _variables().items():
-        if name in environ:
+        if environ.get(name):  # empty is how many a template spells "not set"
             try:
                 members[key] = _yaml(environ[name])
             except _BrokenYamlError as error:
@@ -271,7 +284,7 @@ def _file(path: Path) -> dict[str, object]:
     if document is None:
         return {}
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
-        raise InvalidSettings([Fault(str(path), "something else", "a YAML mapping of settings")])
+        raise InvalidSettings([Fault(str(path), _seen(document), "a YAML mapping of settings")])
     return document
 
 
@@ -283,9 +296,12 @@ class _Loader(yaml.SafeLoader):
     """Of a key twice YAML readers keep the last, in silence; a setting must not be lost like that."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
-        keys = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
-        if len({str(key) for key in keys}) < len(keys):
-            raise yaml.constructor.ConstructorError(None, None, "a key twice", node.start_mark)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.tag != "tag:yaml.org,2002:merge" and str(key.value) in seen:
+                problem = f"the key {shown(key.value)} twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            seen.add(str(key.value))
         return super().construct_mapping(node, deep)
 
 
@@ -294,7 +310,8 @@ def _yaml(text: str) -> object:
         return yaml.load(text, _Loader)  # noqa: S506 (a SafeLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        raise _BrokenYamlError(f" at line {mark.line + 1}" if mark else "") from None
+        problem = f": {error.problem}" if isinstance(error, yaml.constructor.ConstructorError) else ""
+        raise _BrokenYamlError(f"{problem} at line {mark.line + 1}" if mark else problem) from None
     except (ValueError, RecursionError):  # a date that does not exist, nesting without end
         raise _BrokenYamlError from None
 
@@ -310,9 +327,29 @@ def _fault(detail: ErrorDetails, sources: Mapping[str, str]) -> Fault:
     if detail["type"] == "missing":
         return Fault(where, "nothing", "a value: the setting is required")
     if detail["type"] != "extra_forbidden":
-        return Fault(where, shown(detail["input"]), detail["msg"].removeprefix("Value error, "))
+        where = where.removesuffix(".[key]")
+        return Fault(where, _seen(detail["input"]), _wanted(detail))
     fields = _group(key).model_fields if rest else Settings.model_fields
     return Fault(where, "a setting that does not exist", f"one of {shown_all(map(to_camel, fields), 32)}")
+
+
+def _seen(value: object) -> str:
+    """A value as its author would call it: the text "2" is not the number 2."""
+    if isinstance(value, str):
+        return f"the text {shown(value)}"
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return str(value)[:64]
+
+
+def _wanted(detail: ErrorDetails) -> str:
+    if detail["type"] == "string_pattern_mismatch":
+        return _PATTERNS[detail["ctx"]["pattern"]]
+    if detail["type"] == "model_type":
+        return "a mapping of settings"
+    return detail["msg"].removeprefix("Value error, ").replace("Input should be", "").strip()
 
 
 def _group(key: str) -> type[_Group]:

@@ -98,7 +98,7 @@ def test_what_is_printed_is_printed_again_unchanged(modelfit: Run) -> None:
     first = modelfit("preview", "-f", "-", stdin=POD).out
     again = modelfit("preview", "-f", "-", stdin=first)
     assert again.out == first
-    assert "passed over what makes no pods: ResourceClaim" in again.err
+    assert "not previewed: resource.k8s.io/v1 ResourceClaim" in again.err
 
 
 def test_the_same_manifest_gives_the_same_text(modelfit: Run) -> None:
@@ -128,7 +128,7 @@ def test_a_refused_pod_is_a_message_and_exit_code_1_and_nothing_else_is_printed(
 def test_a_file_without_pods_prints_nothing_and_says_so(modelfit: Run) -> None:
     result = modelfit("preview", "-f", "-", stdin="{apiVersion: v1, kind: Secret, metadata: {name: s}}")
     assert (result.code, result.out) == (0, "")
-    assert result.err == "modelfit: passed over what makes no pods: Secret\n"
+    assert result.err == "modelfit: not previewed: v1 Secret\n"
 
 
 def test_the_settings_are_those_of_the_webhook(modelfit: Run, tmp_path: Path) -> None:
@@ -158,3 +158,31 @@ def test_merged_keys_may_be_overridden(modelfit: Run) -> None:
 def test_a_stream_of_json_texts_is_read(modelfit: Run) -> None:
     text = json.dumps(yaml.safe_load(POD.replace("llmfit.ai/model-fit", "a")))
     assert len(list(yaml.safe_load_all(modelfit("preview", "-f", "-", stdin=f"{text}\n{text}").out))) == 2
+
+
+def test_several_files_are_all_shown(modelfit: Run, tmp_path: Path) -> None:
+    paths = []
+    for name in ("one", "two"):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(
+            f"{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{containers: [{{name: a}}]}}}}"
+        )
+        paths += ["-f", str(path)]
+    printed = list(yaml.safe_load_all(modelfit("preview", *paths).out))
+    assert [each["metadata"]["name"] for each in printed] == ["one", "two"]
+
+
+def test_a_pod_that_is_left_alone_is_said_to_be(modelfit: Run) -> None:
+    disabled = POD.replace("metadata:", "metadata:\n  labels: {llmfit.ai/inject: disabled}", 1)
+    result = modelfit("preview", "-f", "-", stdin=disabled)
+    assert result.code == 0
+    assert "left alone: the pod is labelled llmfit.ai/inject: disabled" in result.err
+
+
+@pytest.mark.parametrize(
+    "text", ["0X1F", "0B1", "0O17", "-0X1", "0_x1f", "0x_1f", "1_000", "+1", ".5", "1e3", "1E+3", "y", "N", "1.2.3"]
+)
+def test_a_text_that_kubectl_could_read_as_something_else_is_quoted(modelfit: Run, text: str) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"hostname": text}}
+    printed = modelfit("preview", "-f", "-", stdin=json.dumps(pod)).out
+    assert f"hostname: '{text}'" in printed

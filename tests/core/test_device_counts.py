@@ -119,3 +119,17 @@ def test_every_built_in_profile_says_which_cards_are_alike(profile: str) -> None
     domain, _, identifier = constraint["matchAttribute"].partition("/")
     assert domain == BUILTIN[profile].driver
     assert identifier.isidentifier()
+
+
+@pytest.mark.parametrize(
+    ("annotations", "said"),
+    [
+        ({}, ": gpu.nvidia.com (gpu.memory"),
+        ({"llmfit.ai/device-count": "2"}, ": 2 devices of gpu.nvidia.com ("),
+        ({"llmfit.ai/device-count": "auto"}, ": 1, 2, 4 or 8 devices of gpu.nvidia.com ("),
+        ({"llmfit.ai/profile": "nvidia-mig"}, ": mig.nvidia.com or gpu.nvidia.com ("),
+        ({"llmfit.ai/profile": "nvidia-mig", "llmfit.ai/device-count": "2"}, ": 2 devices of gpu.nvidia.com ("),
+    ],
+)
+def test_the_warning_says_how_many_devices_of_which_classes(annotations: dict[str, str], said: str) -> None:
+    assert said in mutate(pod(BIG, annotations=annotations)).warnings[0]

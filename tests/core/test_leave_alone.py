@@ -83,9 +83,9 @@ def test_a_model_that_needs_no_gpu_breaks_no_rule_about_gpus(spec: Json) -> None
 def test_an_injection_says_what_was_done() -> None:
     decision = mutate(pod())
     assert decision.warnings == (
-        'modelfit: claim llama-7b-claim-58989f2cda of gpu.nvidia.com (gpu.memory 8Gi, memory 12Gi) for "server"',
+        'modelfit: claim llama-7b-claim-58989f2cda for "server": gpu.nvidia.com (gpu.memory 8Gi); memory request 12Gi',
     )
-    assert mutate(pod(CPU_FIT)).warnings == ("modelfit: no GPU is needed, so no claim is made, memory 4Gi",)
+    assert mutate(pod(CPU_FIT)).warnings == ("modelfit: no GPU is needed, so no claim is made; memory request 4Gi",)
 
 
 def test_the_context_that_the_figures_are_for_is_said() -> None:
@@ -102,3 +102,21 @@ def test_the_fits_warnings_come_with_the_injections() -> None:
 def test_pods_of_a_controller_are_named_by_their_review_alone() -> None:
     target = pod(FIT, metadata={"name": None, "generateName": "a" * 58})
     assert mutate(target).claim == "llama-7b-claim-58989f2cda"
+
+
+@pytest.mark.parametrize("label", ["Disabled", "false", "disable", ""])
+def test_a_label_that_only_resembles_disabled_is_said_to_do_nothing(label: str) -> None:
+    decision = mutate(pod(metadata={"labels": {"llmfit.ai/inject": label}}))
+    assert decision.reason == Reason.INJECTED
+    assert any("the label llmfit.ai/inject is" in warning for warning in decision.warnings)
+
+
+def test_a_disabled_annotation_is_said_to_do_nothing() -> None:
+    decision = mutate(pod(annotations={"llmfit.ai/inject": "disabled"}))
+    assert decision.reason == Reason.INJECTED
+    assert any("is an annotation here, which does nothing" in warning for warning in decision.warnings)
+
+
+def test_the_label_enabled_is_taken_as_meant() -> None:
+    (warning,) = mutate(pod(metadata={"labels": {"llmfit.ai/inject": "enabled"}})).warnings
+    assert warning.startswith("modelfit: claim ")

@@ -130,3 +130,14 @@ def test_an_absurd_context_neither_overflows_nor_sizes_anything() -> None:
 def test_supports_tp_is_a_hint_whose_odd_entries_are_passed_over(value: object, counts: tuple[int, ...]) -> None:
     assert modelfit.read(fit(vram_gb=8, supports_tp=value), "fit").tensor_parallel == counts
     assert modelfit.read(fit(vram_gb=8, model={"supports_tp": value}), "fit").tensor_parallel == counts
+
+
+def test_a_bandwidth_that_is_not_whole_is_rounded_up() -> None:
+    for given, asked in ((161, 161), (161.5, 162), (0.2, 1), (0, None), (None, None)):
+        assert modelfit.read(fit(memoryGi=5, minBandwidthGBs=given), "fit").min_bandwidth == asked
+
+
+@pytest.mark.parametrize("given", [-3, "161", True, [161], 1e99])
+def test_a_bandwidth_that_is_none_is_refused_not_dropped(given: object) -> None:
+    with pytest.raises(Refusal, match=r"^fit\.minBandwidthGBs: "):
+        modelfit.read(fit(memoryGi=5, minBandwidthGBs=given), "fit")

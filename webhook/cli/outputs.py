@@ -9,8 +9,9 @@ import yaml
 
 from webhook.cli import UsageError
 
-# Texts that kubectl takes for a number or a boolean although PyYAML does not: 1e3 is a thousand, and y is true.
-_AMBIGUOUS = re.compile(r"[-+]?[.\d][\d_.eE+-]*|[-+]?0[xob][\da-fA-F_]+|[yYnN]")
+# Texts that kubectl takes for a number or a boolean although PyYAML does not: 1e3 is a thousand, 0X1F is 31, and y is
+# true. Underscores are passed over in a number, wherever they stand.
+_AMBIGUOUS = re.compile(r"[-+]?[.\d][\d.eE+-]*|[-+]?0[xXoObB][\da-fA-F]+|[yYnN]")
 
 # What PyYAML takes for the end of a line, and would write and read as a blank. Quoted, it is escaped.
 _BREAKS = re.compile(r"[\x85\u2028\u2029\ufeff]")
@@ -24,7 +25,7 @@ class _Dumper(yaml.SafeDumper):
 
     def represent_text(self, data: str) -> yaml.ScalarNode:
         """A text, quoted where it could be read as something else, a script as lines."""
-        style = "'" if _AMBIGUOUS.fullmatch(data) else None
+        style = "'" if _AMBIGUOUS.fullmatch(data.replace("_", "")) else None
         if "\n" in data:
             style = "|"  # PyYAML takes another one where lines cannot say it
         if _BREAKS.search(data):

@@ -2,9 +2,9 @@
 ResourceClaim that it would get.
 
 Runs the same decision as the webhook, without a cluster. Deployments,
-StatefulSets, DaemonSets, ReplicaSets, Jobs and CronJobs are shown as a pod that
-they would make. In a cluster the claim also has the pod as its owner, and the
-last ten characters of its name differ for every pod.
+StatefulSets, DaemonSets, ReplicaSets, ReplicationControllers, Jobs and CronJobs
+are shown as a pod that they would make. In a cluster the claim also has the pod
+as its owner, and the last ten characters of its name differ for every pod.
 
 examples:
   modelfit preview -f deployment.yaml
@@ -14,6 +14,7 @@ examples:
 import argparse
 import copy
 from collections import Counter
+from collections.abc import Sequence
 
 from webhook import vocabulary
 from webhook.cli import REFUSED, UsageError, inputs, manifests, outputs, say, workloads
@@ -21,10 +22,17 @@ from webhook.core import claims, decide, demand, patch, pods
 from webhook.core.decide import Decision
 from webhook.core.policy import Policy
 from webhook.errors import MalformedCall
+from webhook.reasons import Reason
+
+_LEFT_ALONE = (Reason.DISABLED, Reason.MIRROR_POD, Reason.BEING_DELETED)
+"""Reasons to say: the pod is annotated, and its author may wonder."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-f", dest="file", metavar="FILE", required=True, help="manifests; - is standard input")
+    parser.add_argument(
+        "-f", dest="files", metavar="FILE", action="append", required=True,
+        help="manifests; - is standard input; may be given several times",
+    )  # fmt: skip
     parser.add_argument("--config", metavar="FILE", help="settings, the same file as the webhook's")
     parser.add_argument("-o", dest="output", choices=("yaml", "json"), default="yaml", help="format (default: yaml)")
 
@@ -32,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints pods and claims. 1 where a pod would be refused: then nothing is printed."""
     policy = inputs.settings(arguments.config).policy()
-    made, others = _pods(arguments.file)
+    made, others = _pods(arguments.files)
     documents: list[object] = []
     refused = False
     met: Counter[tuple[str | None, str]] = Counter()
@@ -46,8 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             refused = True
             say(f"modelfit: {each.origin}: {decision.reason}: {decision.message}")
+        if decision.reason in _LEFT_ALONE:
+            say(f"modelfit: {each.origin}: left alone: {decision.reason.sentence}")
     if others:
-        say(f"modelfit: passed over what makes no pods: {', '.join(map(inputs.printable, dict.fromkeys(others)))}")
+        say(f"modelfit: not previewed: {', '.join(map(inputs.printable, dict.fromkeys(others)))}")
     if refused:
         return REFUSED
     if documents:
@@ -55,19 +65,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _pods(path: str) -> tuple[list[workloads.Made], list[str]]:
-    """The pods that the file's objects are or make, and the kinds of the other objects."""
+def _pods(paths: Sequence[str]) -> tuple[list[workloads.Made], list[str]]:
+    """The pods that the files' objects are or make, and the versions and kinds of the other objects."""
     made: list[workloads.Made] = []
     others: list[str] = []
-    for document in manifests.read(path):
-        try:
-            found = workloads.pod(document)
-        except UsageError as error:
-            raise UsageError(f"{inputs.label(path)}: {error}") from None
-        if found is None:
-            others.append(str(document["kind"]))
-        else:
-            made.append(found)
+    for path in paths:
+        for document in manifests.read(path):
+            try:
+                found = workloads.pod(document)
+            except UsageError as error:
+                raise UsageError(f"{inputs.label(path)}: {error}") from None
+            if found is None:
+                others.append(f"{document['apiVersion']} {document['kind']}")
+            else:
+                made.append(found)
     return made, others
 
 

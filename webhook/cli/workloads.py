@@ -13,10 +13,11 @@ _TEMPLATES = {
     ("apps", "StatefulSet"): ("spec", "template"),
     ("apps", "DaemonSet"): ("spec", "template"),
     ("apps", "ReplicaSet"): ("spec", "template"),
+    ("v1", "ReplicationController"): ("spec", "template"),
     ("batch", "Job"): ("spec", "template"),
     ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
 }
-"""Group and kind → where the pod template stands."""
+"""Group (the core group: version) and kind → where the pod template stands."""
 
 _COPIED = ("labels", "annotations", "finalizers")
 """What of a template's metadata the controllers copy to the pods; a name or a namespace there means nothing."""

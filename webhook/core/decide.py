@@ -102,7 +102,7 @@ def _examine(review: Review, pod: Pod, policy: Policy) -> Plan:
     found: list[tuple[Reason, Fault]] = []
     asked = _collect(lambda: demand.read(pod.annotations, policy), found)
     containers = _collect(lambda: targets.choose(pod), found)
-    warnings = list(asked.need.warnings) if asked else []
+    warnings = [*rules.misspelled(pod), *(asked.need.warnings if asked else ())]
     if not review.namespace:
         fault = Fault("request.namespace", "none", "the namespace that the pod is created in")
         found.append((Reason.NO_NAMESPACE, fault))
@@ -146,7 +146,8 @@ def _inject(review: Review, pod: Pod, plan: Plan, policy: Policy) -> Decision:
     patch = inject(pod, need, claim, plan.containers, policy.memory_requests == "fill", variable)
     warnings = list(plan.warnings)
     if patch:
-        warnings.insert(0, _summary(plan, claim))
+        filled = policy.memory_requests == "fill" and memory.is_open(pod, plan.containers[0])
+        warnings.insert(0, _summary(plan, claim, need.memory_quantity if filled else None))
     reason = Reason.CPU_ONLY if claim is None else Reason.INJECTED if patch else Reason.ALREADY_INJECTED
     return Decision(True, reason, tuple(patch), _cut(warnings), claim=claim)
 
@@ -160,17 +161,27 @@ def _told(asked: Demand, policy: Policy) -> tuple[str, str] | None:
     return name, str(asked.counts[0])
 
 
-def _summary(plan: Plan, claim: str | None) -> str:
+def _summary(plan: Plan, claim: str | None, requested: str | None) -> str:
+    """What was injected; `requested` is the memory request that was filled in."""
     need = plan.demand.need
-    memory_part = f", memory {need.memory_quantity}" if need.memory_quantity else ""
+    request = f"; memory request {requested}" if requested else ""
     if claim is None:
-        return f"modelfit: no GPU is needed, so no claim is made{memory_part}"
+        return f"modelfit: no GPU is needed, so no claim is made{request}"
     where = shown_all((container.name for container in plan.containers), 3)
     context = f", for a context of {need.context} tokens" if need.context else ""
     return (
-        f"modelfit: claim {claim} of {' or '.join(plan.demand.profile.device_classes)} "
-        f"(gpu.memory {need.gpu_memory_quantity}{memory_part}{context}) for {where}"
+        f"modelfit: claim {claim} for {where}: {_devices(plan.demand)} "
+        f"(gpu.memory {need.gpu_memory_quantity}{context}){request}"
     )
+
+
+def _devices(asked: Demand) -> str:
+    """`gpu.nvidia.com`, `2 devices of gpu.nvidia.com`, `1, 2 or 4 devices of …`."""
+    classes = " or ".join(dict.fromkeys(name for count in asked.counts for name in asked.profile.classes_for(count)))
+    if asked.counts == (1,):
+        return classes
+    *fewer, most = map(str, asked.counts)
+    return f"{', '.join(fewer)}{' or ' if fewer else ''}{most} devices of {classes}"
 
 
 def _validate_update(review: Review, pod: Pod, policy: Policy) -> Decision:

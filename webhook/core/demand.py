@@ -104,7 +104,9 @@ def _automatic(need: Need, most: int) -> tuple[int, ...]:
         return (1,)
     counts = tuple(count for count in need.tensor_parallel if count <= most)
     if not counts:
-        raise _unsupported('"auto" with a fit that has no supports_tp', "a fit with supports_tp, or a number")
+        raise _unsupported(
+            f'"auto" with a fit that lists no count from 1 to {most} in supports_tp', "a fit that does, or a number"
+        )
     return counts
 
 

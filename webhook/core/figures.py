@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from webhook.core import quantities
 from webhook.core.strictjson import Impossible, member
 from webhook.errors import Fault, shown
+
+_MOST_WHOLE = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,18 @@ class Figures:
         found = [figure for key in keys if (figure := self.gigabytes(key)) is not None]
         return found[0] if found else None
 
+    def ceiling(self, key: str) -> int | None:
+        """A number at `key`, rounded up to a whole one; None where it is absent or 0."""
+        figure = self.gigabytes(key)
+        if figure is None or figure.value == 0:
+            return None
+        if figure.value > _MOST_WHOLE:
+            self._fault(
+                figure.where, f"{shown(str(figure.value))}, which is more than any device has", "check the unit"
+            )
+            return None
+        return int(figure.value.to_integral_value(ROUND_CEILING))
+
     def whole(self, key: str) -> int | None:
         """A whole number above zero at `key`; anything else counts as absent (used for hints only)."""
         return _whole(self.members.get(key))
@@ -92,6 +106,6 @@ def _kind(value: object) -> str:
 
 
 def _whole(value: object) -> int | None:
-    if isinstance(value, Decimal) and 0 < value <= 10**12 and value == value.to_integral_value():
+    if isinstance(value, Decimal) and 0 < value <= _MOST_WHOLE and value == value.to_integral_value():
         return int(value)
     return None

@@ -68,7 +68,7 @@ def _read(text: str, where: str) -> Need:
 def _one_fit(document: object, where: str) -> Figures:
     """The object that speaks of one model."""
     if isinstance(document, list):
-        raise _ambiguous(document, where)
+        raise _ambiguous(document, where, "one object")
     if not isinstance(document, Mapping):
         want = "one JSON object with a model's figures"
         raise Refusal(Reason.INVALID_MODEL_FIT, [Fault(where, "a bare value", want, _WAYS_OUT)])
@@ -77,16 +77,15 @@ def _one_fit(document: object, where: str) -> Figures:
         return Figures(where, document)
     where = strictjson.member(where, "models")
     if len(rows) != 1 or not isinstance(rows[0], Mapping):
-        raise _ambiguous(rows, where)
+        raise _ambiguous(rows, where, "a list of one object")
     return Figures(f"{where}[0]", rows[0])
 
 
-def _ambiguous(rows: list[object], where: str) -> Refusal:
+def _ambiguous(rows: list[object], where: str, form: str) -> Refusal:
     names = [name for row in rows if isinstance(row, Mapping) and (name := _name(Figures(where, row), None))]
     saw = f"a list of {len(rows)}" + (f": {shown_all(names)}" if names else "")
-    return Refusal(
-        Reason.AMBIGUOUS_MODEL_FIT, [Fault(where, saw, "exactly one model", "keep the one that the pod serves")]
-    )
+    remedy = f"keep the one that the pod serves, as {form}"
+    return Refusal(Reason.AMBIGUOUS_MODEL_FIT, [Fault(where, saw, "exactly one model", remedy)])
 
 
 def _need(fit: Figures) -> tuple[Need | None, Reason]:
@@ -113,11 +112,12 @@ def _need(fit: Figures) -> tuple[Need | None, Reason]:
         # Read as "no GPU", it would let a pod that runs on one go without.
         fit.faults.append(Fault(gpu.where, f"0 with run_mode {mode.name}", "what the model needs", "check the unit"))
     _doubts(fit, gpu.value, warnings)
+    bandwidth = fit.ceiling("minBandwidthGBs")
     need = Need(
         gpu_memory=gpu.value,
         memory=memory.value if memory else None,
         model=_name(fit, model),
-        min_bandwidth=fit.whole("minBandwidthGBs"),
+        min_bandwidth=bandwidth,
         tensor_parallel=fit.wholes("supports_tp") or (model.wholes("supports_tp") if model else ()),
         context=fit.whole("effective_context_length") or fit.whole("context"),
         warnings=tuple(warnings),

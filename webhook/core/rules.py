@@ -70,6 +70,15 @@ def missing_parts(pod: Pod, containers: Sequence[Container]) -> Iterator[Fault]:
             yield Fault(where, f"no reference to {vocabulary.ALIAS}", "one in every target container", remedy)
 
 
+def misspelled(pod: Pod) -> Iterator[str]:
+    """A warning for what looks like `inject: disabled` and is not."""
+    label = pod.labels.get(vocabulary.INJECT)
+    if label is not None and label not in (vocabulary.INJECT_DISABLED, "enabled"):
+        yield f"the label {vocabulary.INJECT} is {shown(label)}; only {vocabulary.INJECT_DISABLED} leaves a pod alone"
+    if vocabulary.INJECT in pod.annotations:
+        yield f"{vocabulary.INJECT} is an annotation here, which does nothing; it is meant as a label"
+
+
 def foreign_scheduler(pod: Pod) -> Iterator[str]:
     """A warning for a scheduler that may not allocate claims."""
     name = pod.spec.get("schedulerName")
