@@ -133,7 +133,7 @@ def test_workers_end_with_their_parent(launcher: Launcher) -> None:
 
 def test_a_stop_in_the_moment_of_the_start_is_not_lost(launcher: Launcher) -> None:
     """A worker that missed it would go on until it is killed, after the longest drain that is allowed."""
-    launcher.before = "import os, time; fork = os.fork; os.fork = lambda: fork() or time.sleep(1) or 0; from webhook.server import worker"
+    launcher.before = "import os, time; fork = os.fork; os.fork = lambda: fork() or time.sleep(1) or 0"
     with launcher.serving(settings={"drain_seconds": 0}) as served:
         started = time.monotonic()
         assert served.stop() == 0
