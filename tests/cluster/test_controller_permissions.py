@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from .claims import claim, request
-from .controllers import RULES, USER, running
+from .controllers import RULES, USER, permit, running
 from .controlplane import ControlPlane
-from .injected import ANNOTATED, create_all, each_has_its_claim, injected_pod
+from .injected import ANNOTATED, create_all, injected_pod
 from .namespaces import Namespace
 from .pods import pod
 from .servers import Options
@@ -85,9 +85,7 @@ def test_it_uses_all_of_its_permissions_and_is_refused_nothing(
     ],
 )
 def test_it_may_not(verb: str, what: str, controlplane: ControlPlane, namespace: Namespace) -> None:
-    with running(controlplane):
-        namespace.create(injected_pod("llama"))
-        each_has_its_claim(namespace)
+    permit(controlplane)
     resource, _, subresource = what.partition("/")
     where = ["--subresource", subresource] if subresource else []
     asked = controlplane.kubectl(

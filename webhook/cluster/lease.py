@@ -124,9 +124,15 @@ class LeaseLock:
 class Elector:
     """Takes and renews the lock until `stop`; `changed(leading)` runs when this replica begins or ceases to lead."""
 
-    def __init__(self, lock: LeaseLock, stop: threading.Event, changed: Callable[[bool], None]) -> None:
-        self._lock, self._stop, self._changed = lock, stop, changed
-        self._until = 0.0
+    def __init__(
+        self,
+        lock: LeaseLock,
+        stop: threading.Event,
+        changed: Callable[[bool], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._lock, self._stop, self._changed, self._clock = lock, stop, changed, clock
+        self._until = -1.0
         self._told = False
         config = Config(lock, LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, lambda: None, None)
         self._election = LeaderElection(config)
@@ -134,7 +140,7 @@ class Elector:
 
     @property
     def leading(self) -> bool:
-        return time.monotonic() < self._until
+        return self._clock() < self._until
 
     @property
     def alive(self) -> bool:
@@ -143,22 +149,31 @@ class Elector:
     def start(self) -> None:
         self._thread.start()
 
+    def step(self) -> None:
+        """One attempt to take or renew the lock."""
+        began = self._clock()
+        if self._election.try_acquire_or_renew():
+            # It may have run out during this very call; what happened meanwhile went by unheeded.
+            self._tell(self.leading and self._told)
+            # From before the call: others count from after it.
+            self._until = began + RENEW_SECONDS
+        self._tell(self.leading)
+
     def release(self) -> None:
         """After `stop`: hands the lock over."""
         self._thread.join(CALL_SECONDS)
-        self._until = 0.0
+        self._until = -1.0
         self._lock.release()
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            began = time.monotonic()
-            if self._election.try_acquire_or_renew():
-                # From before the call: others count from after it.
-                self._until = began + RENEW_SECONDS
-            if self.leading != self._told:
-                self._told = self.leading
-                self._changed(self._told)
+            self.step()
             self._stop.wait(RETRY_SECONDS)
+
+    def _tell(self, leading: bool) -> None:
+        if leading != self._told:
+            self._told = leading
+            self._changed(leading)
 
 
 def _spec(lease: JsonObject) -> JsonObject:
