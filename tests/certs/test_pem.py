@@ -47,6 +47,13 @@ def test_der_that_is_no_certificate_is_none() -> None:
     assert pem.from_der(AUTHORITY.certificate.public_bytes(serialization.Encoding.DER)) == AUTHORITY.certificate
 
 
+def test_a_certificate_of_an_unknown_version_is_unreadable() -> None:
+    der = bytearray(LEAF.certificate.public_bytes(serialization.Encoding.DER))
+    version = der.index(b"\xa0\x03\x02\x01\x02") + 4
+    der[version] = 1
+    assert pem.from_der(bytes(der)) is None
+
+
 def test_an_encrypted_key_is_named_as_such() -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     text = key.private_bytes(
