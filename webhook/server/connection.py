@@ -1,13 +1,15 @@
 """One peer: its handshake, its requests one after the other, and a farewell that loses no answer.
 
-Every wait has a limit, and every failure is one of a few causes that are counted, not logged one by one: what reaches a
-port from outside must not be able to fill a disk.
+Every stage has a time limit. The worker looks after them ten times a second (`is_late`, `expire`): a timer of its own
+for each read would cost a tenth of what a review costs. Every failure is one of a few causes that are counted, not
+logged one by one: what reaches a port from outside must not be able to fill a disk.
 """
 
 import contextlib
 import logging
 import socket
 import time
+from collections.abc import Callable
 from typing import Any
 
 import gevent
@@ -39,12 +41,18 @@ class Connection:
     def __init__(self, client: Socket, peer: tuple[str, int], server: tuple[str, int], cfg: Config) -> None:
         self._peer = peer
         self._base = exchange.base_environ(server, peer, cfg.workers > 1)
-        self.opened = time.monotonic()
-        self.greenlet: Any = gevent.getcurrent()
+        self._opened = time.monotonic()
+        self._greenlet: Any = gevent.getcurrent()
         self._socket: Socket | SSLSocket = client
         self._cfg = cfg
         self._parser: Any = None
-        self._unreader: TimedUnreader | None = None
+        self._unreader: Unreader | None = None
+        self._enter(limits.HANDSHAKE_SECONDS)
+
+    def _enter(self, seconds: float) -> None:
+        """A new stage, which may take so long."""
+        self._since = time.monotonic()
+        self._allowed = seconds
 
     @property
     def is_secured(self) -> bool:
@@ -59,7 +67,22 @@ class Connection:
     @property
     def is_old(self) -> bool:
         """It has lasted long enough."""
-        return time.monotonic() - self.opened > limits.CONNECTION_SECONDS
+        return time.monotonic() - self._opened > limits.CONNECTION_SECONDS
+
+    def is_late(self, idle: float) -> bool:
+        """It has been at its stage for too long; `idle` is how long it may be idle."""
+        return time.monotonic() - self._since > (idle if self.is_idle else self._allowed)
+
+    def expire(self, idle: float) -> None:
+        """Raises TimeoutError where the connection waits, unless it has gone on since it was found to be late. To be
+        called by the event loop, in whose time no greenlet runs."""
+        if self.is_late(idle):
+            self._since = time.monotonic()
+            self._greenlet.throw(TimeoutError())
+
+    def end(self) -> None:
+        """Ends it where it waits."""
+        self._greenlet.kill(block=False)
 
     def fileno(self) -> int:
         """For poll."""
@@ -69,9 +92,8 @@ class Connection:
         """The handshake; False where the peer did not get through it in time."""
         plain = self._socket
         try:
-            with gevent.Timeout(limits.HANDSHAKE_SECONDS, TimeoutError):
-                self._socket = tls = context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
-                tls.do_handshake()
+            self._socket = tls = context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+            tls.do_handshake()
         except TimeoutError:
             return _broken("handshake_timeout")
         except (OSError, ValueError) as error:
@@ -80,20 +102,21 @@ class Connection:
                     Socket.send(self._socket, _NOT_TLS)
             return _broken("handshake")
         self._parser = RequestParser(self._cfg, tls, self._peer)
-        self._unreader = self._parser.unreader = TimedUnreader(tls)
+        self._unreader = self._parser.unreader = Unreader(tls, lambda: self._enter(limits.REQUEST_SECONDS))
         return True
 
-    def next_request(self, idle: float) -> Request | None:
-        """The next request, its body still unread; None where the connection is over. `idle`: seconds to wait for it
-        to begin."""
+    def next_request(self) -> Request | None:
+        """The next request, its body still unread; None where the connection is over."""
         assert self._unreader is not None
         try:
-            self._unreader.expect(idle)
+            self._enter(limits.REQUEST_SECONDS)
+            self._unreader.expect()
             return next(self._parser)
-        except (StopIteration, NoMoreData, Idle):
+        except (StopIteration, NoMoreData):
             return None
         except TimeoutError:
-            _broken("request_timeout")
+            if not self.is_idle:
+                _broken("request_timeout")
         except ParseException:
             _broken("request")
             with contextlib.suppress(OSError):
@@ -110,7 +133,7 @@ class Connection:
                 self._socket.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
             closes = request.should_close()
             data = exchange.answer(application, exchange.environ(request, self._base), closes)
-            self._socket.settimeout(limits.ANSWER_SECONDS)
+            self._enter(limits.ANSWER_SECONDS)
             self._socket.sendall(data)
             return self._is_reusable() and not closes
         except TimeoutError:
@@ -126,7 +149,8 @@ class Connection:
 
     def _is_reusable(self) -> bool:
         """The rest of the body is out of the way."""
-        if self._parser.finish_body(time.monotonic() + limits.REQUEST_SECONDS, limits.UNREAD_BYTES):
+        self._enter(limits.REQUEST_SECONDS)
+        if self._parser.finish_body(max_bytes=limits.UNREAD_BYTES):
             return True
         self._linger()
         return False
@@ -140,48 +164,35 @@ class Connection:
 
     def _linger(self) -> None:
         """Says goodbye and lets the peer, who is still sending, read the answer."""
-        with contextlib.suppress(OSError, ValueError, gevent.Timeout), gevent.Timeout(limits.LINGER_SECONDS):
+        self._enter(limits.LINGER_SECONDS)
+        with contextlib.suppress(OSError, ValueError):
             self._say_goodbye()
-            self._socket.settimeout(limits.LINGER_SECONDS)
+            self._socket.settimeout(None)
             self._socket.shutdown(socket.SHUT_WR)
             unread = 0
             while unread < limits.UNREAD_BYTES and (data := Socket.recv(self._socket, 64 << 10)):
                 unread += len(data)
 
 
-class Idle(Exception):
-    """The peer has sent nothing of another request."""
+class Unreader(SocketUnreader):  # type: ignore[misc]
+    """Reads requests, and tells when one `begins`."""
 
-
-class TimedUnreader(SocketUnreader):  # type: ignore[misc]
-    """Reads a request within its time: `idle` seconds until its first byte, REQUEST_SECONDS from there to its last."""
-
-    def __init__(self, tls: SSLSocket) -> None:
+    def __init__(self, tls: SSLSocket, begins: Callable[[], None]) -> None:
         super().__init__(tls, max_chunk=16 << 10)
-        self._idle = 0.0
-        self._deadline = 0.0
-        self.waiting = True
+        self._begins = begins
+        self.waiting = False
         """Nothing of the next request has come yet."""
 
-    def expect(self, idle: float) -> None:
+    def expect(self) -> None:
         """The next request is due."""
-        self._idle = idle
-        self._deadline = time.monotonic() + limits.REQUEST_SECONDS
         self.waiting = not self.buf.getbuffer().nbytes
 
     def chunk(self, size_hint: int | None = None) -> bytes:
-        """What has come. Raises Idle where no request has begun in time, TimeoutError where one was not complete."""
-        if not self.waiting:
-            # Zero would mean: do not wait at all.
-            self.sock.settimeout(max(self._deadline - time.monotonic(), 0.001))
-            return super().chunk(size_hint)  # type: ignore[no-any-return]
-        self.sock.settimeout(self._idle)
-        try:
-            data: bytes = super().chunk(size_hint)
-        except TimeoutError:
-            raise Idle from None
-        self.waiting = False
-        self._deadline = time.monotonic() + limits.REQUEST_SECONDS
+        """What has come."""
+        data: bytes = super().chunk(size_hint)
+        if self.waiting:
+            self.waiting = False
+            self._begins()
         return data
 
 

@@ -14,6 +14,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Collection
 from functools import partial
 from types import FrameType, TracebackType
 from typing import Any
@@ -71,6 +72,7 @@ class Worker(BaseWorker):  # type: ignore[misc]
         while self.alive or time.monotonic() < self._drained_at:
             self.notify()
             self.app.certificate.context()
+            self._end_late()
             gevent.sleep(_TICK)
         self._finish(servers)
 
@@ -111,7 +113,7 @@ class Worker(BaseWorker):  # type: ignore[misc]
 
     def _converse(self, connection: Connection) -> None:
         while True:
-            request = connection.next_request(self._idle_seconds())
+            request = connection.next_request()
             if request is None:
                 return
             if not self.alive or connection.is_old:
@@ -119,9 +121,13 @@ class Worker(BaseWorker):  # type: ignore[misc]
             if not connection.answer(request, self.wsgi):
                 return
 
-    def _idle_seconds(self) -> float:
+    def _end_late(self) -> None:
+        """Ends what takes too long. Where something has arrived on an idle connection, it is not idle any more."""
         is_crowded = self._pool.free_count() * 4 < self._limit
-        return limits.CROWDED_SECONDS if is_crowded else float(self.cfg.keepalive)
+        idle = limits.CROWDED_SECONDS if is_crowded else float(self.cfg.keepalive)
+        late = [each for each in self._open if each.is_late(idle)]
+        for connection in {*late} - {*_heard([each for each in late if each.is_idle])}:
+            get_hub().loop.run_callback(connection.expire, idle)
 
     def _finish(self, servers: list[StreamServer]) -> None:
         """Ends what is left: the idle at once, the others after their answer."""
@@ -130,22 +136,23 @@ class Worker(BaseWorker):  # type: ignore[misc]
         closed_at = time.monotonic()
         while self._open and time.monotonic() < closed_at + limits.REQUEST_SECONDS:
             self.notify()
+            self._end_late()
             has_waited = time.monotonic() > closed_at + 1
-            for connection in _quiet([each for each in self._open if each.is_idle or not each.is_secured]):
-                if connection.is_secured or has_waited:
-                    connection.greenlet.kill(block=False)
+            waiting = {each for each in self._open if each.is_idle or (has_waited and not each.is_secured)}
+            for connection in waiting - {*_heard(waiting)}:
+                connection.end()
             gevent.sleep(0.02)
 
 
-def _quiet(connections: list[Connection]) -> list[Connection]:
-    """Those from which nothing has arrived."""
-    poll = select.poll()
+def _heard(connections: Collection[Connection]) -> list[Connection]:
+    """Those on which something has arrived that has not been read yet."""
     by_descriptor = {each.fileno(): each for each in connections}
+    poll = select.poll()
     for descriptor in by_descriptor:
+        # Negative once it is closed.
         if descriptor >= 0:
             poll.register(descriptor, select.POLLIN)
-    heard = {descriptor for descriptor, _ in poll.poll(0)}
-    return [each for descriptor, each in by_descriptor.items() if descriptor not in heard]
+    return [by_descriptor[descriptor] for descriptor, _ in poll.poll(0)]
 
 
 def _hub_error(context: object, kind: type[BaseException], error: BaseException, stack: TracebackType | None) -> None:
