@@ -79,7 +79,13 @@ def test_without_standard_error_messages_do_not_get_among_the_manifests() -> Non
 def test_an_interruption_ends_it_quietly(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with subprocess.Popen([*PROGRAM, "convert", str(pipe)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    # A shell starts what it puts in the background with SIGINT ignored, and that is handed down, to these tests too.
+    heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen([*PROGRAM, "convert", str(pipe)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    finally:
+        signal.signal(signal.SIGINT, heeded)
+    with process:
         # Opens when the command opens it too, which then waits for the first byte.
         writer = os.open(pipe, os.O_WRONLY)
         process.send_signal(signal.SIGINT)
