@@ -160,10 +160,15 @@ class CertificatesSettings(_Group):
     """MutatingWebhookConfiguration whose webhooks get the authority as `caBundle`. Default none."""
     validating_webhook_configuration: ObjectName | None = None
     """ValidatingWebhookConfiguration whose webhooks get it. Default none."""
-    authority_lifetime_days: int = Field(default=365, ge=1, le=36500)
-    """Life of an authority in days; at least three times that of a leaf. Default 365."""
-    leaf_lifetime_days: int = Field(default=30, ge=1, le=36500)
-    """Life of a serving certificate in days. Default 30."""
+    authority_lifetime_days: float = Field(default=365, gt=0, le=36500)
+    """Life of an authority in days; at least three times that of a leaf. Renewed at two thirds. Default 365."""
+    leaf_lifetime_days: float = Field(default=30, gt=0, le=36500)
+    """Life of a serving certificate in days; at least six times `propagationMinutes`. Renewed at two thirds.
+    Default 30."""
+    propagation_minutes: float = Field(default=10, gt=0, le=1440)
+    """Minutes until what was written is in use everywhere: the Secret in every webhook pod, the authority in every API
+    server. A kubelet takes a minute and a half, in clusters of thousands of nodes up to seven. The pause between the
+    steps of a rotation. Default 10."""
 
 
 class Settings(_Group):

@@ -39,5 +39,8 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 """Label with the value `modelfit`: the claims that the controller made."""
 MANAGED_BY_US = "modelfit"
 
+WEBHOOK_NAMES = f".{ALIAS}.{DOMAIN}"
+"""How the names of our webhooks end, in the two webhook configurations: `mutate.modelfit.llmfit.ai`."""
+
 MIRROR_POD = "kubernetes.io/config.mirror"
 """The kubelet's mark on the API copy of a static pod. Mirror pods may not name resource claims."""

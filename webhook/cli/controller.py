@@ -1,9 +1,10 @@
 """Create the claims of injected pods, until SIGTERM.
 
 Watches pods that the webhook has injected, and creates for each the
-ResourceClaim that it waits for, owned by the pod. Runs as the service account
-of its own pod, or by a kubeconfig. Of several replicas one acts. Answers
-GET /healthz, /readyz and /metrics in plain HTTP.
+ResourceClaim that it waits for, owned by the pod. With `certificates` in its
+settings it also makes and renews the webhook's certificate. Runs as the
+service account of its own pod, or by a kubeconfig. Of several replicas one
+acts. Answers GET /healthz, /readyz and /metrics in plain HTTP.
 
 example:
   modelfit controller --lease modelfit/modelfit-controller
@@ -23,7 +24,7 @@ from webhook.errors import shown
 from webhook.observe import logs
 
 SPARE_CONNECTIONS = 8
-"""Beside the workers': watches, election, discovery, audit."""
+"""Beside the workers': watches, election, discovery, audit, certificates."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs the controller. 0 after SIGTERM or SIGINT; UsageError where it cannot start."""
+    """Runs the controller. 0 after SIGTERM or SIGINT. Raises UsageError and InvalidSettings where it cannot
+    start."""
     settings = inputs.settings(arguments.config)
     logs.configure(settings.log_level)
     stop = threading.Event()
@@ -54,6 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     # Only now: the Kubernetes client takes a quarter of a second to import.
     from webhook.cluster import connection
     from webhook.cluster.api import Api
+    from webhook.controller import ownership
     from webhook.controller.probes import Probes
     from webhook.controller.process import Controller, Options
 
@@ -76,7 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
         connections=settings.claim_workers + SPARE_CONNECTIONS,
         user_agent=f"modelfit-controller/{version('modelfit-webhook')}",
     )
-    controller = Controller(api, settings.policy(), options)
+    certificates = ownership.of(settings.certificates, api) if settings.certificates else None
+    controller = Controller(api, settings.policy(), options, certificates)
     controller.start()
     try:
         probes = Probes(arguments.host, arguments.metrics_port, controller.unhealthy, controller.unready)

@@ -1,6 +1,8 @@
 """The controller's metrics. Others call named functions; label names and values are decided here, and are bounded."""
 
 from collections.abc import Callable
+from datetime import datetime
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -20,6 +22,25 @@ _LEADER = Gauge("modelfit_leader", "1 where this replica is the one that acts.",
 _DEPTH = Gauge("modelfit_queue_depth", "Pods that wait for a worker.", registry=_REGISTRY)
 _AGE = Gauge("modelfit_queue_oldest_seconds", "How long the first of them has waited.", registry=_REGISTRY)
 _RETRYING = Gauge("modelfit_queue_retrying", "Pods whose last attempt failed.", registry=_REGISTRY)
+_END = Gauge(
+    "modelfit_certificate_expiry_timestamp_seconds",
+    "End of the life of what is in the Secret: the leaf, and the authority that signs.",
+    ["certificate"],
+    registry=_REGISTRY,
+)
+_KEPT = Gauge(
+    "modelfit_certificate_last_success_timestamp_seconds",
+    "When this replica, leading, last found everything about the certificate right or set it right; or its start.",
+    ["secret"],
+    registry=_REGISTRY,
+)
+_CHANGES = Counter("modelfit_certificate_changes", "Steps taken in the Secret.", ["action"], registry=_REGISTRY)
+_PATCHES = Counter(
+    "modelfit_ca_bundle_patches",
+    "Webhook configurations given a bundle: a new one, or the same one again after somebody wrote over it.",
+    ["reason"],
+    registry=_REGISTRY,
+)
 
 
 def outcome(name: str) -> None:
@@ -40,6 +61,26 @@ def event(reason: str, what: str) -> None:
 def failed(kind: str) -> None:
     """A call failed."""
     _FAILURES.labels(kind).inc()
+
+
+def certificate_end(certificate: str, end: datetime | None) -> None:
+    """The `leaf` or the `authority` ends then; None: there is none."""
+    _END.labels(certificate).set(end.timestamp() if end else 0)
+
+
+def certificate_kept(secret: str, at: datetime) -> None:
+    """All was well with the certificate then."""
+    _KEPT.labels(secret).set(at.timestamp())
+
+
+def certificate_changed(action: str) -> None:
+    """A step was taken; `action` is a `certs.rotation.Action`."""
+    _CHANGES.labels(action).inc()
+
+
+def bundle_patched(reason: Literal["published", "healed"]) -> None:
+    """The bundle was written into a webhook configuration."""
+    _PATCHES.labels(reason).inc()
 
 
 def watch(

@@ -14,6 +14,7 @@ from webhook.cluster.informer import Informer
 from webhook.cluster.lease import Alone, Elector, LeaseLock
 from webhook.controller import metrics, records
 from webhook.controller.audit import UNFINISHED, Audit
+from webhook.controller.certificates import Certificates
 from webhook.controller.events import Recorder
 from webhook.controller.keeper import Copies, Keeper
 from webhook.controller.queue import WorkQueue
@@ -48,8 +49,9 @@ class Options:
 class Controller:
     """Runs from `start` to `stop`. `unhealthy` and `unready` say what is wrong, for the probes."""
 
-    def __init__(self, api: Api, policy: Policy, options: Options) -> None:
-        self._api, self._options = api, options
+    def __init__(self, api: Api, policy: Policy, options: Options, certificates: Certificates | None = None) -> None:
+        """`certificates` where we own the webhook's."""
+        self._api, self._options, self._certificates = api, options, certificates
         self._stop = threading.Event()
         self._look_again = threading.Event()
         self._queue = WorkQueue()
@@ -80,6 +82,9 @@ class Controller:
             lock = LeaseLock(api, options.namespace, options.lease, options.identity)
             self._leadership = Elector(lock, self._stop, self._leadership_changed)
         loops = [("discovery", self._discover), ("audit", self._audit_now_and_then)]
+        if certificates is not None:
+            owned = certificates
+            loops.append(("certificates", lambda: owned.run(self._stop, lambda: self._leadership.leading)))
         loops += [(f"worker {number}", self._work) for number in range(options.workers)]
         self._threads = [threading.Thread(target=loop, name=name, daemon=True) for name, loop in loops]
         metrics.watch(
@@ -102,6 +107,7 @@ class Controller:
         call to an API server that does not answer ends with the process."""
         self._stop.set()
         self._look_again.set()
+        self._nudge_certificates()
         self._queue.close()
         deadline = time.monotonic() + STOP_SECONDS
         for thread in self._threads:
@@ -120,7 +126,12 @@ class Controller:
         return f"not running any more: {', '.join(threads)}" if threads else ""
 
     def unready(self) -> str:
-        """What keeps it from acting, were it the leader."""
+        """What keeps it from creating claims, were it the leader; else what is wrong with the webhook's certificate,
+        where that is ours."""
+        return self._blind() or (self._certificates.problem() if self._certificates else "")
+
+    def _blind(self) -> str:
+        """What it does not see of what it needs to see for creating claims."""
         copies = {"pods": self._pods, "resourceclaims": self._claims, "deviceclasses": self._classes}
         missing = [name for name, informer in copies.items() if not informer.synced.is_set()]
         return self._resource.problem or (f"not listed yet: {', '.join(missing)}" if missing else "")
@@ -163,8 +174,13 @@ class Controller:
     def _leadership_changed(self, leading: bool) -> None:
         _log.info("leading" if leading else "no longer leading", extra={"fields": {"identity": self._options.identity}})
         self._queue.clear()
+        self._nudge_certificates()
         if leading:
             self._queue.add_all(self._pods.keys())
+
+    def _nudge_certificates(self) -> None:
+        if self._certificates is not None:
+            self._certificates.nudge()
 
     def _call_failed(self, failure: Failure) -> None:
         metrics.failed(failure.kind)
@@ -177,7 +193,7 @@ class Controller:
 
     def _work(self) -> None:
         while not self._stop.is_set():
-            if self.unready() or not self._leadership.leading:
+            if self._blind() or not self._leadership.leading:
                 self._stop.wait(0.1)
                 continue
             key = self._queue.get(timeout=0.5)
@@ -223,7 +239,7 @@ class Controller:
 
     def _audit_now_and_then(self) -> None:
         while not self._stop.is_set():
-            if self.unready() or not self._leadership.leading:
+            if self._blind() or not self._leadership.leading:
                 self._stop.wait(0.5)
                 continue
             try:

@@ -12,7 +12,7 @@ import threading
 import time
 from pathlib import Path
 
-from tests.chart.node.volumes import NotThereYetError, Volume
+from tests.cluster.volumes import NotThereYetError, Volume
 from tests.cluster import workspace
 from tests.cluster.api import STRATEGIC_PATCH, ApiError, JsonObject, UnreachableError
 from tests.cluster.controlplane import ControlPlane

@@ -8,8 +8,8 @@ import os
 import shutil
 from pathlib import Path
 
-from tests.cluster.api import Api, JsonObject
-from tests.cluster.paths import path
+from .api import Api, JsonObject
+from .paths import path
 
 
 class NotThereYetError(Exception):

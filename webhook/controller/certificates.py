@@ -1,0 +1,202 @@
+"""Looks after the webhook's certificate: in the Secret that it is served from, and in the configurations that trust it.
+
+What is due is decided by `certs`, one step a look. The order of a look keeps the bundle ahead of the leaf, also with
+several controllers: the configurations are read first, then the Secret is brought a step further, then the Secret's
+bundle is published, unless a configuration has changed since it was read. `certs` lets no authority sign before it is
+seen in every configuration, and drops none before the time is over in which a replica may still serve its leaf.
+
+Looks are frequent and cheap (a read of each object), so that they stand for a watch: what somebody wrote over is healed
+by the next one, and a failed look is made up for by a later one.
+"""
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from certs import entries
+from certs.converge import Outcome, converge
+from certs.evidence import Evidence
+from certs.policy import Policy
+from certs.rotation import Action
+from certs.state import State, bundle
+from certs.store import Store
+from webhook.cluster.admission import Trust, WebhookConfiguration
+from webhook.cluster.failures import Failure, Kind
+from webhook.controller import metrics
+from webhook.controller.trusted import Seen, shortcomings
+
+LOOK_SECONDS = 2.0
+"""Seconds between looks."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds until the next look after a failure: doubled with each failure in a row, from the first to the longest."""
+
+_log = logging.getLogger(__name__)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass
+class _View:
+    """A configuration during a look."""
+
+    configuration: WebhookConfiguration
+    trust: Trust | None
+    failure: Failure | None = None
+    """Why it is not known what the API server trusts."""
+
+    @property
+    def evidence(self) -> list[bytes]:
+        """One that cannot be read is not known to trust anything, which holds a rotation back; leaves are renewed."""
+        return [b""] if self.failure else list(self.trust.bundles.values() if self.trust else ())
+
+
+@dataclass
+class Certificates:
+    """`look` at a time, or `run`. `name` is the Secret's for people, `names` what the leaf answers for."""
+
+    name: str
+    store: Store
+    configurations: Sequence[WebhookConfiguration]
+    names: Collection[str]
+    policy: Policy
+    clock: Callable[[], datetime] = now
+    _again: threading.Event = field(default_factory=threading.Event)
+    _seen: Seen | None = None
+    _failure: Failure | None = None
+    _failures: int = 0
+    _published: dict[str, bytes] = field(default_factory=dict)
+
+    def run(self, stop: threading.Event, leading: Callable[[], bool]) -> None:
+        """Until `stop`, followed by `nudge`. Who does not lead looks too, and touches nothing."""
+        metrics.certificate_kept(self.name, self.clock())
+        while not stop.is_set():
+            self._again.clear()
+            self._again.wait(self.look(act=leading()))
+
+    def nudge(self) -> None:
+        """Has the next look come at once."""
+        self._again.set()
+
+    def problem(self) -> str:
+        """What keeps the API server from trusting what the webhook serves, or us from seeing to it, as far as the last
+        look shows; empty where nothing does."""
+        if self._failure is not None and not _passes(self._failure):
+            return f"the webhook's certificate: {self._failure}"
+        if self._seen is None:
+            return "the webhook's certificate: not looked at yet"
+        found = shortcomings(self._seen, self.names, self.clock())
+        return f"the webhook's certificate: {found[0]}" if found else ""
+
+    def look(self, *, act: bool) -> float:
+        """One look; with `act`, what is due is done. Seconds until the next. Raises nothing: it is tried again."""
+        at_least = 0.0
+        try:
+            self._look(act)
+        except Failure as failure:
+            metrics.failed(failure.kind)
+            self._failure, at_least = failure, failure.retry_after or 0.0
+            level = logging.INFO if failure.kind is Kind.CONFLICT else logging.WARNING
+            fields = {"secret": self.name, "reason": failure.kind, "why": str(failure)}
+            _log.log(level, "the certificate is looked at again soon", extra={"fields": fields})
+        except Exception:
+            _log.exception("could not look after the certificate", extra={"fields": {"secret": self.name}})
+        else:
+            self._failure, self._failures = None, 0
+            if act:
+                metrics.certificate_kept(self.name, self.clock())
+            return LOOK_SECONDS
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._failures, 16)) * random.uniform(0.5, 1.0)  # noqa: S311
+        self._failures += 1
+        return max(pause, at_least)
+
+    def _look(self, act: bool) -> None:
+        views = [self._view(each) for each in self.configurations]
+        if act:
+            outcome = converge(
+                self.store,
+                self.names,
+                self.clock(),
+                self.policy,
+                Evidence(bundles=[held for view in views for held in view.evidence]),
+            )
+            self._tell(outcome)
+            failures = self._publish(views, outcome)
+            state, data = outcome.state, entries.dump(outcome.state)
+        else:
+            stored = self.store.read()
+            failures = [view.failure for view in views if view.failure]
+            data = dict(stored.data) if stored else {}
+            state = entries.parse(data).state
+        held = {
+            f"{view.configuration}, {name}": trusted
+            for view in views
+            if view.trust
+            for name, trusted in view.trust.bundles.items()
+        }
+        self._seen = Seen(data, held)
+        _show(state)
+        if failures:
+            raise failures[0]
+
+    def _view(self, configuration: WebhookConfiguration) -> _View:
+        try:
+            return _View(configuration, configuration.read())
+        except Failure as failure:
+            # With a missing permission the other one is still looked after. What passes is waited for.
+            if failure.kind is Kind.FORBIDDEN:
+                return _View(configuration, None, failure)
+            raise
+
+    def _publish(self, views: Sequence[_View], outcome: Outcome) -> list[Failure]:
+        """Publishes the bundle where another one is; what failed. The rest is done all the same."""
+        wanted = bundle(outcome.state)
+        failures = []
+        for view in views:
+            if view.failure:
+                failures.append(view.failure)
+            elif view.trust and wanted:
+                try:
+                    patched = view.configuration.publish(view.trust, wanted)
+                except Failure as failure:
+                    failures.append(failure)
+                    continue
+                self._tell_published(view.configuration, patched, wanted)
+                view.trust = Trust(view.trust.version, dict.fromkeys(view.trust.bundles, wanted))
+        return failures
+
+    def _tell(self, outcome: Outcome) -> None:
+        fields = {"secret": self.name, "action": outcome.action, "why": outcome.why}
+        if outcome.lost:
+            _log.info("another controller was faster", extra={"fields": fields})
+        elif outcome.action is not Action.KEEP:
+            metrics.certificate_changed(outcome.action)
+            _log.info("changed the certificate", extra={"fields": fields})
+
+    def _tell_published(self, configuration: WebhookConfiguration, webhooks: Sequence[str], wanted: bytes) -> None:
+        where = str(configuration)
+        if webhooks:
+            again = self._published.get(where) == wanted
+            metrics.bundle_patched("healed" if again else "published")
+            message = "somebody wrote over the caBundle; it is written again" if again else "published the authority"
+            fields = {"configuration": where, "webhooks": ", ".join(webhooks)}
+            _log.log(logging.WARNING if again else logging.INFO, message, extra={"fields": fields})
+        self._published[where] = wanted
+
+
+def _passes(failure: Failure) -> bool:
+    """Whether a failure says nothing about the certificate: the API server is away, or somebody was faster."""
+    return failure.kind.transient or failure.kind is Kind.CONFLICT
+
+
+def _show(state: State) -> None:
+    ends: Mapping[str, datetime | None] = {
+        "leaf": state.leaf.certificate.not_valid_after_utc if state.leaf else None,
+        "authority": state.current.certificate.not_valid_after_utc if state.current else None,
+    }
+    for what, end in ends.items():
+        metrics.certificate_end(what, end)
