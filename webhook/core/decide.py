@@ -42,6 +42,8 @@ class Plan:
     demand: Demand
     containers: Sequence[Container]
     warnings: list[str]
+    fills_memory: bool = False
+    """Whether the first container gets a memory request: the operator wants it, and nobody said anything of memory."""
 
 
 def mutate(review: Review, policy: Policy) -> Decision:
@@ -123,7 +125,9 @@ def _examine(review: Review, pod: Pod, policy: Policy) -> Plan:
     if policy.device_count_variable and len(asked.counts) > 1:
         warnings.append(f"{policy.device_count_variable} is not set: the scheduler chooses among the device counts")
     if policy.memory_requests == "fill":
-        warnings += memory.shortfalls(pod, containers[0], asked.need)
+        said = memory.stated(pod, containers[0])
+        warnings += memory.shortfalls(said, asked.need)
+        return Plan(asked, containers, warnings, fills_memory=not said)
     return Plan(asked, containers, warnings)
 
 
@@ -143,11 +147,10 @@ def _inject(review: Review, pod: Pod, plan: Plan, policy: Policy) -> Decision:
         entry = pods.alias_entry(pod)
         claim = str(entry["resourceClaimName"]) if entry else claims.names.for_review(need, review.uid)
     variable = _told(plan.demand, policy)
-    patch = inject(pod, need, claim, plan.containers, policy.memory_requests == "fill", variable)
+    patch = inject(pod, need, claim, plan.containers, plan.fills_memory, variable)
     warnings = list(plan.warnings)
     if patch:
-        filled = policy.memory_requests == "fill" and memory.is_open(pod, plan.containers[0])
-        warnings.insert(0, _summary(plan, claim, need.memory_quantity if filled else None))
+        warnings.insert(0, _summary(plan, claim))
     reason = Reason.CPU_ONLY if claim is None else Reason.INJECTED if patch else Reason.ALREADY_INJECTED
     return Decision(True, reason, tuple(patch), _cut(warnings), claim=claim)
 
@@ -161,10 +164,10 @@ def _told(asked: Demand, policy: Policy) -> tuple[str, str] | None:
     return name, str(asked.counts[0])
 
 
-def _summary(plan: Plan, claim: str | None, requested: str | None) -> str:
-    """What was injected; `requested` is the memory request that was filled in."""
+def _summary(plan: Plan, claim: str | None) -> str:
+    """What was injected."""
     need = plan.demand.need
-    request = f"; memory request {requested}" if requested else ""
+    request = f"; memory request {need.memory_quantity}" if plan.fills_memory and need.memory_quantity else ""
     if claim is None:
         return f"modelfit: no GPU is needed, so no claim is made{request}"
     where = shown_all((container.name for container in plan.containers), 3)

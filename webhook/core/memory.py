@@ -7,24 +7,24 @@ from webhook.core.need import Need
 from webhook.core.pods import Container, Pod
 
 
-def is_open(pod: Pod, container: Container) -> bool:
-    """Whether neither the container nor the pod says anything of memory. A limit alone counts: the API server makes
-    it the request too."""
-    return not any(True for _ in _set(pod, container))
+def stated(pod: Pod, container: Container) -> list[tuple[str, object]]:
+    """What the container and the pod say of memory, each with its path. A limit alone counts: the API server makes it
+    the request too."""
+    return list(_stated(pod, container))
 
 
-def shortfalls(pod: Pod, container: Container, need: Need) -> Iterator[str]:
-    """A warning for each figure in the pod that is below the need; it is kept."""
-    if not need.memory:
+def shortfalls(said: list[tuple[str, object]], need: Need) -> Iterator[str]:
+    """A warning for each figure of `stated` that is below the need; it is kept."""
+    if not need.memory or not said:
         return
     wanted = quantities.mebibytes(need.memory) * quantities.MIB
-    for where, amount in _set(pod, container):
+    for where, amount in said:
         given = quantities.parse(amount)
         if given is not None and given < wanted:
             yield f"{where} is less than the {need.memory_quantity} that the model needs; it is kept"
 
 
-def _set(pod: Pod, container: Container) -> Iterator[tuple[str, object]]:
+def _stated(pod: Pod, container: Container) -> Iterator[tuple[str, object]]:
     pod_level = pods.mapping(pod.spec, "resources", "spec")
     for kind in ("requests", "limits"):
         for where, amounts in (

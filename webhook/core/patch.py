@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict, cast
 
 from webhook import vocabulary
-from webhook.core import memory, pods, targets
+from webhook.core import pods, targets
 from webhook.core.need import Need
 from webhook.core.pods import Container, Pod
 
@@ -33,14 +33,15 @@ def inject(
     variable: tuple[str, str] | None = None,
 ) -> list[Operation]:
     """Everything that an admitted pod gets. `claim` is the claim's name, None for a model that needs no GPU.
-    `variable` (name and value) joins the environment of `containers` where the name is not taken."""
+    `fill_memory` says that the first container may get a memory request. `variable` (name and value) joins the
+    environment of `containers` where the name is not taken."""
     operations: list[Operation] = []
     quantity = need.memory_quantity
     resources = _JSON.encode(_figures(need))
     # With the annotation there the pod went through here before. Another webhook may have put a container first since,
     # which is not the one that was chosen then.
     fills = fill_memory and quantity and pod.annotations.get(vocabulary.RESOURCES) != resources
-    filled = containers[0] if fills and memory.is_open(pod, containers[0]) else None
+    filled = containers[0] if fills else None
     if claim is not None and pods.alias_entry(pod) is None:
         operations += _append(
             pod.spec, "resourceClaims", "/spec", {"name": vocabulary.ALIAS, "resourceClaimName": claim}

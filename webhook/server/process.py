@@ -135,8 +135,8 @@ class Server(BaseApplication):  # type: ignore[misc]
         # What is there now stays; counting it again in every worker would unshare its pages.
         gc.collect()
         gc.freeze()
-        # A review is a tree of a thousand objects without a cycle, gone with its answer. Looked through for cycles every
-        # 700 objects, as is the default, it costs a tenth more.
+        # A review is a tree of a thousand objects without a cycle, gone with its answer. Looked through for cycles
+        # every 700 objects, as is the default, it costs a tenth more.
         gc.set_threshold(_COLLECT_EVERY)
         host, port = self._address
         _log.info("serving", extra={"fields": {"host": host, "port": port, "workers": self._workers}})
