@@ -1,7 +1,8 @@
 """The command line: one command a module, each a thin shell over the core.
 
-Standard output carries manifests and nothing else; everything that is said goes to standard error. Exit codes: 0 done,
-1 refused (a pod, or a model that needs no claim), 2 the input or the call cannot be used, 130 interrupted.
+Standard output carries what was asked for and nothing else; everything that is said goes to standard error. Exit
+codes: 0 done, 1 refused (a pod, a model that needs no claim, a certificate that cannot be served), 2 the input or the
+call cannot be used, 130 interrupted.
 """
 
 import argparse
@@ -19,6 +20,7 @@ COMMANDS = {
     "preview": "show the pods of a manifest as they would be admitted",
     "serve": "run the admission webhook",
     "controller": "create the claims of injected pods",
+    "certs": "make, show and change serving certificates",
 }
 """Command → one line of help. Only the module of the command that is called is imported: `convert` need not wait for
 a Kubernetes client."""

@@ -1,0 +1,104 @@
+"""What somebody else writes over is written again within seconds, by whichever controller leads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from . import workspace
+from .api import JsonObject
+from .certificates import mint
+from .certified import FOREIGN, MUTATING_KIND, OURS, VALIDATING_KIND, Installation
+from .controllers import Controller, running
+from .controlplane import ControlPlane
+from .paths import path
+from .waiting import wait_for
+
+pytestmark = pytest.mark.cluster
+
+SECONDS = 10
+"""A look every two, and a loaded machine."""
+
+
+@pytest.fixture(scope="module")
+def installation(controlplane: ControlPlane) -> Iterator[Installation]:
+    with Installation(controlplane) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def ours(controlplane: ControlPlane, installation: Installation) -> Iterator[Controller]:
+    with running(controlplane, environment=installation.settings()) as made:
+        yield made
+
+
+def another_authority() -> bytes:
+    return mint(workspace.current().folder("another")).ca.read_bytes()
+
+
+WRITTEN: dict[str, Callable[[], bytes]] = {
+    "another authority": another_authority,
+    "nothing": lambda: b"",
+    "garbage": lambda: b"no certificate",
+    "a line feed, as some charts render": lambda: b"\n",
+}
+
+
+@pytest.mark.parametrize("kind", [MUTATING_KIND, VALIDATING_KIND])
+@pytest.mark.parametrize("write", WRITTEN.values(), ids=WRITTEN.keys())
+def test_a_bundle_that_somebody_writes_over_is_written_again(
+    installation: Installation, ours: Controller, kind: str, write: Callable[[], bytes]
+) -> None:
+    before, written = installation.data(), write()
+    healed = ours.metric("modelfit_ca_bundle_patches_total", reason="healed")
+    installation.write_bundle(kind, written)
+    wait_for("it is written again", installation.in_place, timeout=SECONDS)
+    assert installation.data() == before
+    assert ours.metric("modelfit_ca_bundle_patches_total", reason="healed") == healed + 1
+    foreign = [hook for hook in installation.webhooks(kind) if hook["name"] == FOREIGN]
+    # Whatever somebody wrote for a webhook that is not ours is theirs.
+    assert [bool(hook["clientConfig"].get("caBundle")) for hook in foreign] == [bool(written)] * len(foreign)
+
+
+def test_a_configuration_that_is_made_anew_gets_its_bundle(installation: Installation, ours: Controller) -> None:
+    for kind in OURS:
+        installation.api.delete(path(kind, None, installation.name))
+        installation.make_configuration(kind)
+    wait_for("it has one", installation.in_place, timeout=SECONDS)
+
+
+def test_what_applies_the_configuration_without_a_bundle_again_and_again_changes_nothing(
+    controlplane: ControlPlane, installation: Installation, ours: Controller
+) -> None:
+    wait_for("all is in place", installation.in_place, timeout=SECONDS)
+    for server_side in ([], ["--server-side", "--force-conflicts"]):
+        for kind in OURS:
+            manifest = without_bundle(installation, kind)
+            for _ in range(2):
+                controlplane.kubectl("apply", *server_side, "-f", "-", input=manifest).ok()
+                assert installation.in_place()
+
+
+def without_bundle(installation: Installation, kind: str) -> JsonObject:
+    """The configuration as it stands in a repository."""
+    hooks = installation.webhooks(kind)
+    for hook in hooks:
+        hook["clientConfig"].pop("caBundle", None)
+    version = "admissionregistration.k8s.io/v1"
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": installation.name}, "webhooks": hooks}
+
+
+def test_a_tool_that_fights_for_the_bundle_is_met_calmly(installation: Installation, ours: Controller) -> None:
+    """It writes all the time; we write once a look, and the Secret is left as it is."""
+    before = installation.data()
+    patches = ours.metric("modelfit_ca_bundle_patches_total")
+    deadline = time.monotonic() + 6
+    while time.monotonic() < deadline:
+        installation.write_bundle(MUTATING_KIND, b"")
+        time.sleep(0.2)
+    wait_for("in the end it is right", installation.in_place, timeout=SECONDS)
+    assert installation.data() == before
+    # At most one every two seconds, and those after a conflict.
+    assert ours.metric("modelfit_ca_bundle_patches_total") - patches < 15
