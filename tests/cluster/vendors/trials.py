@@ -60,21 +60,22 @@ class Trials:
 
     def run(self, trials: Sequence[Trial]) -> dict[str, list[Outcome]]:
         """The outcomes by the trials' names, in the order of their specs."""
-        nodes = [f"node-{secrets.token_hex(5)}" for _ in trials]
+        nodes = {each.name: f"node-{secrets.token_hex(5)}" for each in trials}
+        asked: dict[str, list[str]] = {each.name: [] for each in trials}
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda each, node: self.node(*each.devices, name=node), trials, nodes))
+            list(pool.map(lambda each: self.node(*each.devices, name=nodes[each.name]), trials))
             self.settle()
-            names = list(
-                pool.map(
-                    lambda each, node: [self.ask(spec, node) for spec in each.specs],
-                    trials,
-                    nodes,
-                )
-            )
-        self.wait([name for each in names for name in each])
+            for turn in range(max(len(each.specs) for each in trials)):
+                # All first claims, then all second ones: of two at once the scheduler may not see yet that the first
+                # takes only a part.
+                some = [each for each in trials if turn < len(each.specs)]
+                names = list(pool.map(lambda each: self.ask(each.specs[turn], nodes[each.name]), some))  # noqa: B023
+                self.wait(names)
+                for each, name in zip(some, names, strict=True):
+                    asked[each.name].append(name)
         outcomes = self.outcomes()
         self.retire()
-        return {each.name: [outcomes[name] for name in its] for each, its in zip(trials, names, strict=True)}
+        return {trial: [outcomes[name] for name in names] for trial, names in asked.items()}
 
     def ask(self, spec: JsonObject, node: str | None = None, *, version: str | None = None) -> str:
         """Creates a claim and a pod for it, on that node only if named; the name of both."""
@@ -113,6 +114,11 @@ class Trials:
             bound = tuple(item.device for item in devices[name])
             found[name] = bound if answer == "bound" else answer or "not tried"
         return found
+
+    def wait_bound(self, names: Iterable[str]) -> None:
+        """Waits until all of these pods have their devices."""
+        for name in names:
+            self.namespace.wait_bound(name)
 
     def outcome(self, spec: JsonObject, node: str | None = None) -> Outcome:
         """Asks, waits and answers for one claim."""
