@@ -38,6 +38,9 @@ Webhooks                webhooks.registered(plane, url, ca, failure_policy=, mut
                         `with`; webhooks.calls(plane, name) counts; foreign.ForeignWebhook(decide), allow, refuse with
                         webhooks.registered_for_pods: another party's webhook
 Processes               Process.start stop kill restart wait wait_url check output memory pid running
+Certificates            certified.Installation(plane): Secret and configurations as the chart makes them, .settings()
+                        for the controller; certified.Replica: a webhook with the Secret mounted; reviewers.Reviewers:
+                        reviews by pooled clients that trust today's caBundle; volumes.Volume: a mount
 A cut line              relay.Relay(port).url for kubeconfig(server=): freeze (silence), thaw, cut (close)
 
 Nothing outlives the tests: every process is killed by the kernel when the test process ends (`tether.py`), and the next

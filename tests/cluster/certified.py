@@ -181,7 +181,8 @@ class Replica:
     """A webhook as a pod has it: started once the Secret has what it mounts, and its mount kept up to date. A context
     manager."""
 
-    def __init__(self, installation: Installation) -> None:
+    def __init__(self, installation: Installation, *, sync_seconds: float = SYNC_SECONDS) -> None:
+        self._sync_seconds = sync_seconds
         self.port = free_port()
         folder = workspace.current().folder("replica")
         items = [{"key": name, "path": name} for name in MOUNTED]
@@ -218,7 +219,7 @@ class Replica:
 
     def _live(self) -> None:
         started = False
-        while not self._stop.wait(SYNC_SECONDS):
+        while not self._stop.wait(self._sync_seconds):
             try:
                 self._volume.refresh()
             except (NotThereYetError, ApiError):

@@ -1,0 +1,112 @@
+"""Reviews sent as an API server sends them: over pooled connections, by clients that trust exactly today's caBundle."""
+
+from __future__ import annotations
+
+import json
+import random
+import ssl
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from types import TracebackType
+
+import urllib3
+
+from .certified import HOST, Installation, Replica, trusting
+from .pods import pod
+from .servers import LOOPBACK
+from .webhooks import ANNOTATION, MUTATING
+
+FIT = '{"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 8}'
+POLL_SECONDS = 0.1
+"""Between looks at the configuration; an API server watches it."""
+
+
+class Reviewers:
+    """`per_second` reviews by `threads` clients, each to any of the replicas, while inside the `with`.
+
+    A connection is kept and used again, and now and then given up, so that new handshakes are among them all the time;
+    another bundle makes another pool, as in an API server.
+    """
+
+    def __init__(
+        self, installation: Installation, replicas: Sequence[Replica], *, per_second: float = 20, threads: int = 3
+    ) -> None:
+        self._installation, self._replicas = installation, replicas
+        self._pause = threads / per_second
+        self._stop = threading.Event()
+        self._bundle = installation.bundles()[MUTATING]
+        self.reviews = 0
+        self.connections = 0
+        self.bundles = [self._bundle]
+        """Each that was published, in order."""
+        self.failures: list[str] = []
+        loops = [self._watch, *[self._review] * threads]
+        self._threads = [threading.Thread(target=loop, daemon=True, name="reviewer") for loop in loops]
+
+    def __enter__(self) -> Reviewers:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(POLL_SECONDS):
+            found = self._installation.bundles()[MUTATING]
+            if found != self._bundle:
+                self.bundles.append(found)
+                self._bundle = found
+
+    def _review(self) -> None:
+        pools: dict[int, urllib3.HTTPSConnectionPool] = {}
+        trusted = b""
+        while not self._stop.wait(self._pause * random.uniform(0.5, 1.5)):  # noqa: S311
+            if self._bundle != trusted:
+                trusted = self._bundle
+                pools = {each.port: self._pool(each.port, trusting(trusted)) for each in self._replicas}
+            pool = random.choice([*pools.values()])  # noqa: S311
+            if random.random() < 0.3:  # noqa: S311
+                pool.close()
+                pool = pools[pool.port or 0] = self._pool(pool.port or 0, trusting(trusted))
+            self._send(pool)
+
+    def _pool(self, port: int, context: ssl.SSLContext) -> urllib3.HTTPSConnectionPool:
+        self.connections += 1
+        return urllib3.HTTPSConnectionPool(
+            LOOPBACK, port, retries=False, timeout=10, ssl_context=context, server_hostname=HOST, assert_hostname=HOST
+        )
+
+    def _send(self, pool: urllib3.HTTPSConnectionPool) -> None:
+        uid = str(uuid.uuid4())
+        body = json.dumps(review(uid))
+        try:
+            answer = pool.request("POST", "/mutate", body=body, headers={"Content-Type": "application/json"})
+            said = answer.json()["response"]
+            assert (said["uid"], said["allowed"]) == (uid, True), said
+        except Exception as problem:
+            self.failures.append(f"{time.strftime('%X')} {pool.port}: {problem!r}")
+        self.reviews += 1
+
+
+def review(uid: str) -> dict[str, object]:
+    """The creation of an annotated pod."""
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": uid,
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "operation": "CREATE",
+            "namespace": "team",
+            "name": "llama",
+            "object": pod("llama", annotations={ANNOTATION: FIT}),
+        },
+    }
