@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.claims import against_bare_loop, against_templates, measured_plane
+from benchmarks.claims import against_bare_loop, against_templates, measured_plane, wait_for_claims
 
 from .controllers import ALONE, LONG, Controller, running
 from .controlplane import ControlPlane
-from .injected import create_all, injected_pod, our_claims
+from .injected import create_all, injected_pod
 from .namespaces import Namespace
 from .servers import Options
 from .waiting import wait_for
@@ -47,7 +47,7 @@ def test_ten_thousand_injected_pods_fit_into_200_mb(make_controlplane: Callable[
     with running(plane, environment=ALONE) as ours:
         idle = peak(ours)
         create_all(namespace, [injected_pod(generate_name="llama-") for _ in range(pods)])
-        wait_for(f"{pods} claims are there", lambda: len(our_claims(namespace)) == pods, every=1, timeout=600)
+        wait_for_claims(namespace, pods)
         growing = peak(ours)
     with running(plane, environment=ALONE) as ours:
         wait_for("it has looked at all", lambda: ours.metric("modelfit_claims_total", outcome="ClaimPresent") >= pods)

@@ -178,10 +178,14 @@ def test_a_watch_that_keeps_failing_is_not_opened_in_a_hot_loop(
     assert 2 <= len(it.server.asked) <= 8
 
 
-def test_a_handler_that_fails_does_not_end_it(run: Callable[[Server], Run]) -> None:
+def test_a_handler_that_fails_is_in_the_log_and_does_not_end_it(
+    run: Callable[[Server], Run], caplog: pytest.LogCaptureFixture
+) -> None:
     it = run(Server([[]], [Stream(("ADDED", {"metadata": {}}), ("ADDED", pod("a", 101))), Stream()]))
     it.until(lambda: it.changed == ["a"])
     assert it.informer.alive
+    (record,) = [record for record in caplog.records if record.name.startswith("webhook")]
+    assert record.exc_info
 
 
 def test_stopping_it_does_not_wait_for_its_pause(run: Callable[[Server], Run]) -> None:
