@@ -5,6 +5,8 @@ import pytest
 from tests.chart.helm import Helm
 from tests.chart.matrix import MATRIX
 from tests.chart.rendering import JsonObject, Values, render
+from tests.cluster import certified
+from webhook import vocabulary
 
 pytestmark = pytest.mark.chart
 
@@ -90,3 +92,21 @@ def _named_ports(policy: JsonObject) -> set[str]:
 def _container_ports(deployment: JsonObject) -> set[str]:
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     return {port["name"] for port in container["ports"]}
+
+
+def test_the_permissions_on_certificates_are_those_that_the_controller_is_tested_with(helm: Helm) -> None:
+    rendered = render(helm, release="modelfit", namespace="modelfit")
+    inside, outside = certified.rules("modelfit-tls", "modelfit")
+    assert inside == [rule for rule in rendered.one("Role", "-controller")["rules"] if rule["resources"] == ["secrets"]]
+    hooks = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
+    assert outside == [
+        rule for rule in rendered.one("ClusterRole", "-controller")["rules"] if rule["resources"] == hooks
+    ]
+
+
+def test_every_webhook_has_a_name_by_which_the_controller_knows_it_as_its_own(helm: Helm) -> None:
+    rendered = render(helm)
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        names = [hook["name"] for hook in rendered.one(kind)["webhooks"]]
+        assert names
+        assert all(name.endswith(vocabulary.WEBHOOK_NAMES) for name in names)

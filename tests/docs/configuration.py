@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
-from webhook.settings import PREFIX, ProfileSettings, Settings, SystemMemorySettings
+from webhook.settings import PREFIX, CertificatesSettings, ProfileSettings, Settings, SystemMemorySettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 
@@ -45,13 +45,18 @@ echo '{"vram_gb": 8}' | modelfit convert --config config.yaml --profile acme | k
 
 _SYSTEM_MEMORY = "\n## System memory\n\nUnder `systemMemory`:\n"
 
+_CERTIFICATES = (
+    "\n## The webhook's certificate\n\nUnder `certificates`; [what it does](operations.md#the-certificate):\n"
+)
+
 
 def render() -> str:
     """The whole page."""
     settings = "".join(_section(name, field, env=True) for name, field in Settings.model_fields.items())
     profile = "".join(_section(name, field, env=False) for name, field in ProfileSettings.model_fields.items())
     memory = "".join(_section(name, field, env=False) for name, field in SystemMemorySettings.model_fields.items())
-    return f"{_HEAD}\n## Settings\n{settings}{_PROFILE}{profile}{_SYSTEM_MEMORY}{memory}"
+    own = "".join(_section(name, field, env=False) for name, field in CertificatesSettings.model_fields.items())
+    return f"{_HEAD}\n## Settings\n{settings}{_PROFILE}{profile}{_SYSTEM_MEMORY}{memory}{_CERTIFICATES}{own}"
 
 
 def _section(name: str, field: FieldInfo, env: bool) -> str:

@@ -6,7 +6,7 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from tests.docs import configuration
-from webhook.settings import ProfileSettings, Settings
+from webhook.settings import CertificatesSettings, ProfileSettings, Settings
 
 
 def test_the_page_is_generated_from_the_settings() -> None:
@@ -15,7 +15,11 @@ def test_the_page_is_generated_from_the_settings() -> None:
 
 @pytest.mark.parametrize(
     ("name", "field"),
-    [*Settings.model_fields.items(), *ProfileSettings.model_fields.items()],
+    [
+        *Settings.model_fields.items(),
+        *ProfileSettings.model_fields.items(),
+        *CertificatesSettings.model_fields.items(),
+    ],
 )
 def test_every_setting_says_what_it_is_without_which_value(name: str, field: FieldInfo) -> None:
     assert field.description, f"{name} has no docstring"

@@ -10,7 +10,8 @@
       "mutatingWebhookConfiguration" (include "modelfit.admission.name" .)
       "validatingWebhookConfiguration" (include "modelfit.admission.name" .)
       "authorityLifetimeDays" .Values.certificates.controller.authorityLifetimeDays
-      "leafLifetimeDays" .Values.certificates.controller.leafLifetimeDays -}}
+      "leafLifetimeDays" .Values.certificates.controller.leafLifetimeDays
+      "propagationMinutes" .Values.certificates.controller.propagationMinutes -}}
 {{- $_ := set $config "certificates" $own -}}
 {{- end -}}
 {{- toYaml $config -}}

@@ -12,7 +12,6 @@ import threading
 import time
 from pathlib import Path
 
-from tests.cluster.volumes import NotThereYetError, Volume
 from tests.cluster import workspace
 from tests.cluster.api import STRATEGIC_PATCH, ApiError, JsonObject, UnreachableError
 from tests.cluster.controlplane import ControlPlane
@@ -20,6 +19,7 @@ from tests.cluster.identities import SERVICE_ACCOUNT
 from tests.cluster.paths import path
 from tests.cluster.processes import Process
 from tests.cluster.programs import modelfit
+from tests.cluster.volumes import NotThereYetError, Volume
 
 SYNC_SECONDS = 1.0
 """Between looks at a pod's volumes; a kubelet's are a minute apart."""
