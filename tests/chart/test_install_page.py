@@ -63,16 +63,7 @@ def blocks(heading: str, language: str = "sh") -> list[str]:
 @pytest.mark.chart
 @pytest.mark.cluster
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "mode",
-    [
-        "secret",
-        pytest.param(
-            "controller",
-            marks=pytest.mark.xfail(run=False, reason="the controller does not make the certificate yet"),
-        ),
-    ],
-)
+@pytest.mark.parametrize("mode", ["secret", "controller"])
 def test_the_page_from_installation_to_removal(cluster: Cluster, helm: Helm, mode: str, tmp_path: Path) -> None:
     shell = Shell(cluster, helm, tmp_path)
     pair = mint(tmp_path, hosts=("modelfit.modelfit.svc",))
@@ -86,8 +77,8 @@ def test_the_page_from_installation_to_removal(cluster: Cluster, helm: Helm, mod
     shell.run("Upgrade, roll back")
     cluster.wait_served()
     difference = shell.run("GitOps")
-    # What is rendered is the default, the certificate is the controller's.
-    assert difference == "" if mode == "controller" else "modelfit-tls" in difference
+    # In what is rendered the certificate is the controller's.
+    assert (difference == "") is (mode == "controller"), difference
     shell.run("Remove")
     assert cluster.create_pod().status == 201
     wait_for("nothing is left", lambda: labelled(cluster.api, OURS), lambda found: not found)

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import get_args
 
 import promql_parser
@@ -10,6 +11,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from certs.rotation import Action
 from tests.chart.helm import Helm
 from tests.chart.manual import CHART
 from tests.chart.matrix import MATRIX
@@ -51,6 +53,12 @@ def series() -> list[Series]:
         controller.event(outcome, "written")
     controller.created(0.1)
     controller.failed(Kind.UNREACHABLE)
+    for certificate in ("leaf", "authority"):
+        controller.certificate_end(certificate, None)
+    controller.certificate_kept("modelfit/modelfit-tls", datetime.now(UTC))
+    controller.certificate_changed(Action.SWITCH)
+    controller.bundle_patched("published")
+    controller.bundle_patched("healed")
     text = webhook.exposition([], multiprocess=False) + controller.exposition()
     families = text_string_to_metric_families(text.decode())
     return [(sample.name, sample.labels) for family in families for sample in family.samples]

@@ -46,8 +46,7 @@ def test_every_rendered_object_is_accepted_by_the_api_server(cluster: Cluster, h
 
 def test_a_release_from_its_installation_to_its_removal(cluster: Cluster, every_helm: Helm, tmp_path: Path) -> None:
     helm = every_helm
-    _, own = cluster.own_certificate()
-    values = {**own, **QUICK}
+    values = QUICK
     previous = earlier_chart(tmp_path)
 
     def admitted(step: str) -> None:
@@ -89,8 +88,7 @@ def test_a_release_from_its_installation_to_its_removal(cluster: Cluster, every_
 
 
 def test_helm_test_fails_where_pods_are_not_injected(cluster: Cluster, helm: Helm) -> None:
-    _, own = cluster.own_certificate()
-    cluster.install(helm, {**own, **QUICK})
+    cluster.install(helm, QUICK)
     cluster.api.delete(path("MutatingWebhookConfiguration", None, RELEASE))
     cluster.api.delete(path("ValidatingWebhookConfiguration", None, RELEASE))
     with pytest.raises(HelmFailed, match="modelfit-test"):
@@ -100,8 +98,7 @@ def test_helm_test_fails_where_pods_are_not_injected(cluster: Cluster, helm: Hel
 
 
 def test_pods_that_are_left_alone_need_no_webhook(cluster: Cluster, helm: Helm) -> None:
-    _, own = cluster.own_certificate()
-    cluster.install(helm, {**own, **QUICK})
+    cluster.install(helm, QUICK)
     cluster.wait_served()
     cluster.make_namespace("disabled", **{"llmfit.ai/inject": "disabled"})
     cluster.wait_account("kube-system")
@@ -122,8 +119,7 @@ def test_pods_that_are_left_alone_need_no_webhook(cluster: Cluster, helm: Helm) 
 def test_annotated_pods_are_refused_while_no_webhook_answers_and_admitted_without_a_claim_under_ignore(
     cluster: Cluster, helm: Helm
 ) -> None:
-    _, own = cluster.own_certificate()
-    cluster.install(helm, {**own, **QUICK})
+    cluster.install(helm, QUICK)
     cluster.wait_served()
     cluster.api.patch(path("Deployment", NAMESPACE, f"{RELEASE}-webhook"), {"spec": {"replicas": 0}})
     wait_for("the webhook has ended", lambda: cluster.kubelet.running("webhook"), lambda pods: not pods)
@@ -140,8 +136,7 @@ def test_annotated_pods_are_refused_while_no_webhook_answers_and_admitted_withou
 
 
 def test_pods_that_exist_can_be_updated_and_removed_while_no_webhook_answers(cluster: Cluster, helm: Helm) -> None:
-    _, own = cluster.own_certificate()
-    cluster.install(helm, {**own, **QUICK})
+    cluster.install(helm, QUICK)
     cluster.wait_served()
     name = cluster.create_pod().body["metadata"]["name"]
     where = path("Pod", cluster.team.name, name)
@@ -161,10 +156,7 @@ def test_pods_that_exist_can_be_updated_and_removed_while_no_webhook_answers(clu
 def test_the_longest_names_serve(cluster: Cluster, helm: Helm) -> None:
     cluster.release, cluster.namespace = LONGEST_RELEASE, LONGEST_NAMESPACE
     cluster.make_namespace(LONGEST_NAMESPACE)
-    rendered = render(helm, release=LONGEST_RELEASE, namespace=LONGEST_NAMESPACE)
-    service = rendered.one("Service")["metadata"]["name"]
-    _, own = cluster.own_certificate(f"{service}.{LONGEST_NAMESPACE}.svc")
-    cluster.install(helm, {**own, **QUICK})
+    cluster.install(helm, QUICK)
     cluster.wait_served()
     name = cluster.create_pod().body["metadata"]["name"]
     cluster.team.wait_bound(name)
@@ -172,8 +164,7 @@ def test_the_longest_names_serve(cluster: Cluster, helm: Helm) -> None:
 
 
 def test_what_the_pods_of_a_release_show_is_what_the_dashboard_asks_for(cluster: Cluster, helm: Helm) -> None:
-    _, own = cluster.own_certificate()
-    cluster.install(helm, {**own, **QUICK})
+    cluster.install(helm, QUICK)
     cluster.wait_served()
     cluster.team.wait_bound(cluster.create_pod().body["metadata"]["name"])
     shown = {component: " ".join(map(LocalPod.metrics, cluster.kubelet.running(component))) for component in PARTS}
@@ -183,11 +174,11 @@ def test_what_the_pods_of_a_release_show_is_what_the_dashboard_asks_for(cluster:
     assert sorted(re.findall(r"^modelfit_leader (\S+)", shown["controller"], re.MULTILINE)) == ["0.0", "1.0"]
 
 
+@pytest.mark.parametrize("mode", ["controller", "secret"])
 def test_what_helm_renders_can_be_applied_by_kubectl_and_applied_again_without_a_change(
-    cluster: Cluster, helm: Helm
+    cluster: Cluster, helm: Helm, mode: str
 ) -> None:
-    _, own = cluster.own_certificate()
-    values = {**own, **QUICK}
+    values = QUICK if mode == "controller" else {**cluster.own_certificate()[1], **QUICK}
     text = cluster.helm(helm, "template", RELEASE, "--skip-tests", chart=CHART, values=values)
     cluster.plane.kubectl("apply", "-f", "-", input=text).ok()
     cluster.wait_served()
