@@ -35,7 +35,7 @@ class Helm:
     name: str
     path: Path
 
-    def run(self, *arguments: str, kubeconfig: Path | None = None, timeout: float = 120, **options: str) -> str:
+    def run(self, *arguments: str, kubeconfig: Path | None = None, timeout: float = 300, **options: str) -> str:
         """Runs it, apart from the user's own repositories and plugins; what it prints. Raises HelmFailed.
 
         `input` is its standard input.

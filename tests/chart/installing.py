@@ -63,10 +63,10 @@ class Cluster:
         )
 
     def install(self, helm: Helm, values: Values, chart: Path = CHART) -> None:
-        self.helm(helm, "install", self.release, "--wait", "--timeout", "90s", chart=chart, values=values)
+        self.helm(helm, "install", self.release, "--wait", "--timeout", "200s", chart=chart, values=values)
 
     def upgrade(self, helm: Helm, values: Values, chart: Path = CHART) -> None:
-        self.helm(helm, "upgrade", self.release, "--wait", "--timeout", "90s", chart=chart, values=values)
+        self.helm(helm, "upgrade", self.release, "--wait", "--timeout", "200s", chart=chart, values=values)
 
     def own_certificate(self, service: str = "") -> tuple[Pair, Values]:
         """A Secret with a certificate of the operator's for that Service, and the values for it."""

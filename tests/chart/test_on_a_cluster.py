@@ -61,7 +61,7 @@ def test_a_release_from_its_installation_to_its_removal(cluster: Cluster, every_
             ("an upgrade from the previous chart", lambda: cluster.upgrade(helm, values)),
             ("an upgrade without a change", lambda: cluster.upgrade(helm, values)),
             ("an upgrade with other values", lambda: cluster.upgrade(helm, {**values, "commonLabels": {"a": "b"}})),
-            ("a rollback", lambda: cluster.helm(helm, "rollback", RELEASE, "--wait", "--timeout", "90s")),
+            ("a rollback", lambda: cluster.helm(helm, "rollback", RELEASE, "--wait", "--timeout", "200s")),
         ]
         for step, action in steps:
             action()
@@ -75,7 +75,7 @@ def test_a_release_from_its_installation_to_its_removal(cluster: Cluster, every_
     _nothing_is_forbidden(cluster)
 
     with Customers(cluster) as customers:
-        cluster.helm(helm, "uninstall", RELEASE, "--wait", "--timeout", "90s")
+        cluster.helm(helm, "uninstall", RELEASE, "--wait", "--timeout", "200s")
         assert cluster.create_pod().status == 201
         assert cluster.create_pod(annotated=False).status == 201
     # Helm 3 removes the Service a moment before the webhook configurations; without them pods are simply not injected.
