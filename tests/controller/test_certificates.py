@@ -1,0 +1,343 @@
+"""The look of whoever owns the webhook's certificate, on a clock of the test's: order, races, failures, readiness."""
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from certs import entries, pem
+from certs.policy import Policy
+from certs.state import bundle
+from tests.certs.tls_clients import accepts
+from tests.controller.objects import FOREIGN, MUTATING, OURS, SECRET, VALIDATING, Objects
+from webhook.cluster.failures import Failure, Kind
+from webhook.controller import metrics
+from webhook.controller.certificates import FIRST_PAUSE, LONGEST_PAUSE, LOOK_SECONDS, Certificates
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOST = "modelfit.modelfit.svc"
+SECOND = timedelta(seconds=1)
+
+
+class Clock:
+    now = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def objects() -> Objects:
+    made = Objects()
+    made.make_secret()
+    for path in OURS:
+        made.make_configuration(path)
+    return made
+
+
+def keeper(objects: Objects, clock: Clock, policy: Policy | None = None) -> Certificates:
+    store, configurations = objects.store(), objects.configurations()
+    return Certificates("modelfit/tls", store, configurations, [HOST], policy or Policy(), clock)
+
+
+def failing(kind: Kind, *, method: str = "", path: str = "", retry_after: str = "") -> Callable[[str, str], None]:
+    """Calls of that method to that path fail."""
+
+    def fail(called: str, where: str) -> None:
+        if method in ("", called) and where.startswith(path):
+            raise Failure(kind, "no", headers={"Retry-After": retry_after} if retry_after else None)
+
+    return fail
+
+
+def in_place(objects: Objects) -> bool:
+    data = objects.data()
+    return set(objects.bundles().values()) == {data["ca.crt"]} and len(objects.bundles()) == 3
+
+
+def test_one_look_at_an_empty_secret_puts_everything_in_place(objects: Objects, clock: Clock) -> None:
+    ours = keeper(objects, clock)
+    assert ours.problem() == "the webhook's certificate: not looked at yet"
+    assert ours.look(act=True) == LOOK_SECONDS
+    assert in_place(objects)
+    assert FOREIGN not in objects.bundles()
+    assert ours.problem() == ""
+    # The configurations are read before the Secret, and written after it.
+    assert [call for call in objects.calls if call[0] != "GET"] == [
+        ("PUT", SECRET),
+        ("PATCH", MUTATING),
+        ("PATCH", VALIDATING),
+    ]
+    assert objects.calls.index(("GET", VALIDATING)) < objects.calls.index(("GET", SECRET))
+
+
+def test_a_second_look_writes_nothing(objects: Objects, clock: Clock) -> None:
+    ours = keeper(objects, clock)
+    ours.look(act=True)
+    objects.calls.clear()
+    ours.look(act=True)
+    assert objects.calls == [("GET", MUTATING), ("GET", VALIDATING), ("GET", SECRET)]
+
+
+def test_who_does_not_lead_reads_and_says_what_is_wrong(objects: Objects, clock: Clock) -> None:
+    waiting = keeper(objects, clock)
+    waiting.look(act=False)
+    assert {method for method, _ in objects.calls} == {"GET"}
+    assert waiting.problem() == "the webhook's certificate: private key: it is empty; want a private key in PEM"
+    keeper(objects, clock).look(act=True)
+    waiting.look(act=False)
+    assert waiting.problem() == ""
+    objects.write_bundle(VALIDATING, None)
+    waiting.look(act=False)
+    where = "ValidatingWebhookConfiguration ours, validate.modelfit.llmfit.ai"
+    want = "CA bundle: it is empty; want certificates in PEM"
+    assert waiting.problem() == f"the webhook's certificate: {where}: {want}"
+
+
+def test_a_certificate_that_ends_while_nobody_can_look_is_a_problem(objects: Objects, clock: Clock) -> None:
+    ours = keeper(objects, clock)
+    ours.look(act=True)
+    objects.before = failing(Kind.UNREACHABLE)
+    clock.now += timedelta(days=29)
+    ours.look(act=True)
+    # That the API server is away says nothing about the certificate.
+    assert ours.problem() == ""
+    clock.now += timedelta(days=2)
+    assert "expired" in ours.problem()
+
+
+@pytest.mark.parametrize("written", [b"", b"garbage", None], ids=["empty", "garbage", "none"])
+@pytest.mark.parametrize("path", OURS)
+def test_what_somebody_writes_over_is_healed_and_counted(
+    objects: Objects, clock: Clock, path: str, written: bytes | None
+) -> None:
+    ours = keeper(objects, clock)
+    ours.look(act=True)
+    before = sample("modelfit_ca_bundle_patches_total", 'reason="healed"')
+    objects.write_bundle(path, written)
+    ours.look(act=True)
+    bundles = objects.bundles()
+    assert bundles.pop(FOREIGN, written) == written
+    assert set(bundles.values()) == {objects.data()["ca.crt"]}
+    assert sample("modelfit_ca_bundle_patches_total", 'reason="healed"') == before + 1
+
+
+def sample(name: str, labels: str) -> float:
+    lines = metrics.exposition().decode().splitlines()
+    return next((float(line.split()[-1]) for line in lines if line.startswith(f"{name}{{{labels}}}")), 0.0)
+
+
+@pytest.mark.parametrize("missing", [{MUTATING}, {VALIDATING}, {*OURS}], ids=["mutating", "validating", "both"])
+def test_a_configuration_that_is_not_there_is_nothing_to_do_yet(
+    objects: Objects, clock: Clock, missing: set[str]
+) -> None:
+    for path in missing:
+        del objects.there[path]
+    ours = keeper(objects, clock)
+    assert ours.look(act=True) == LOOK_SECONDS
+    assert ours.problem() == ""
+    for path in missing:
+        objects.make_configuration(path)
+    ours.look(act=True)
+    assert in_place(objects)
+
+
+def test_one_configuration_that_may_not_be_read_leaves_the_other_one_healed(objects: Objects, clock: Clock) -> None:
+    objects.before = failing(Kind.FORBIDDEN, path=MUTATING)
+    ours = keeper(objects, clock)
+    assert ours.look(act=True) < LOOK_SECONDS
+    assert objects.bundles()["validate.modelfit.llmfit.ai"] == objects.data()["ca.crt"]
+    assert "lacks the permission" in ours.problem()
+
+
+def test_one_configuration_that_may_not_be_written_leaves_the_other_one_healed(objects: Objects, clock: Clock) -> None:
+    objects.before = failing(Kind.REFUSED, method="PATCH", path=MUTATING)
+    ours = keeper(objects, clock)
+    ours.look(act=True)
+    assert objects.bundles()["validate.modelfit.llmfit.ai"] == objects.data()["ca.crt"]
+    assert "an admission policy or webhook of the cluster refuses it" in ours.problem()
+
+
+def test_without_a_view_of_a_configuration_leaves_are_renewed_and_authorities_are_not_changed(
+    objects: Objects, clock: Clock
+) -> None:
+    keeper(objects, clock).look(act=True)
+    authorities = objects.data()["ca.crt"]
+    objects.before = failing(Kind.FORBIDDEN, path=MUTATING)
+    ours = keeper(objects, clock)
+    leaves = set()
+    # Up to the day on which the authority ends.
+    for day in range(364):
+        clock.now = NOON + timedelta(days=day)
+        ours.look(act=True)
+        leaves.add(objects.data()["tls.crt"])
+        state = entries.parse(objects.data()).state
+        assert state.leaf is not None
+        assert accepts(authorities, state.leaf.certificate, HOST, clock.now)
+    assert len(leaves) > 15
+
+
+def test_a_secret_that_cannot_be_had_leaves_the_bundles_alone(objects: Objects, clock: Clock) -> None:
+    keeper(objects, clock).look(act=True)
+    before = objects.bundles()
+    del objects.there[SECRET]
+    objects.before = failing(Kind.FORBIDDEN, method="POST")
+    ours = keeper(objects, clock)
+    ours.look(act=True)
+    assert objects.bundles() == before
+    assert "Secret modelfit/tls does not exist and cannot be created" in ours.problem()
+    # Made again, it takes over whom the API server trusts: replicas still serve leaves of it.
+    objects.make_secret()
+    ours.look(act=True)
+    (old,) = pem.certificates(before["mutate.modelfit.llmfit.ai"])[0]
+    assert old in pem.certificates(objects.data()["ca.crt"])[0]
+    assert in_place(objects)
+
+
+def test_pauses_grow_with_failures_and_end_with_success(objects: Objects, clock: Clock) -> None:
+    ours = keeper(objects, clock)
+    objects.before = failing(Kind.SERVER_ERROR)
+    pauses = [ours.look(act=True) for _ in range(12)]
+    assert FIRST_PAUSE / 2 <= pauses[0] <= FIRST_PAUSE
+    assert LONGEST_PAUSE / 2 <= pauses[-1] <= LONGEST_PAUSE
+    objects.before = failing(Kind.THROTTLED, retry_after="70")
+    assert ours.look(act=True) == 70
+    objects.before = lambda method, path: None
+    assert ours.look(act=True) == LOOK_SECONDS
+    objects.before = failing(Kind.SERVER_ERROR)
+    assert ours.look(act=True) <= FIRST_PAUSE
+
+
+def test_a_bug_ends_no_thread(objects: Objects, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    ours = keeper(objects, clock)
+
+    def bug(method: str, path: str) -> None:
+        raise ZeroDivisionError
+
+    objects.before = bug
+    assert ours.look(act=True) <= FIRST_PAUSE
+    assert "could not look after the certificate" in caplog.text
+
+
+def test_of_two_that_look_at_the_same_time_one_wins_and_both_publish_its_authority(
+    objects: Objects, clock: Clock
+) -> None:
+    first, second = keeper(objects, clock), keeper(objects, clock)
+    began = False
+
+    def overtake(method: str, path: str) -> None:
+        nonlocal began
+        if method == "PUT" and not began:
+            began = True
+            second.look(act=True)
+
+    objects.before = overtake
+    first.look(act=True)
+    for ours in (first, second):
+        assert ours.look(act=True) == LOOK_SECONDS
+        assert ours.problem() == ""
+    assert in_place(objects)
+    assert len(pem.certificates(objects.data()["ca.crt"])[0]) == 1
+
+
+def test_who_was_held_up_publishes_no_older_bundle(objects: Objects, clock: Clock) -> None:
+    """It has read everything; then the other one changes the authority; then it goes on."""
+    slow, quick = keeper(objects, clock), keeper(objects, clock)
+    slow.look(act=True)
+    objects.write_bundle(MUTATING, b"")
+    held: list[bytes] = []
+
+    def hold_up(method: str, path: str) -> None:
+        if method == "PATCH" and not held:
+            held.append(b"")
+            objects.make_secret({**objects.data(), "ca.key": b""})
+            quick.look(act=True)
+            held.append(objects.data()["ca.crt"])
+
+    objects.before = hold_up
+    slow.look(act=True)
+    assert len(pem.certificates(held[1])[0]) == 2
+    assert objects.bundles()["mutate.modelfit.llmfit.ai"] == held[1]
+
+
+POLICY = Policy(600 * SECOND, 200 * SECOND, 20 * SECOND)
+
+
+def test_an_hour_unattended_no_authority_signs_before_it_is_in_every_configuration(
+    objects: Objects, clock: Clock
+) -> None:
+    """Authorities of ten minutes; now and then somebody empties a bundle, or the API server is away."""
+    ours = keeper(objects, clock, POLICY)
+    leaves: list[tuple[datetime, bytes]] = []
+    seen: set[bytes] = set()
+    for turn in range(1800):
+        clock.now = NOON + turn * 2 * SECOND
+        objects.before = failing(Kind.UNREACHABLE) if turn % 97 < 4 else lambda method, path: None
+        if turn % 41 == 7:
+            objects.write_bundle(MUTATING if turn % 2 else VALIDATING, b"")
+        ours.look(act=True)
+        if turn % 97 >= 4:
+            data = objects.data()
+            if not leaves or leaves[-1][1] != data["tls.crt"]:
+                leaves.append((clock.now, data["tls.crt"]))
+            # Whatever a replica may serve whose mount is as old as the propagation.
+            ends = [at for at, _ in leaves[1:]] + [clock.now]
+            for (_, leaf), end in zip(leaves, ends, strict=True):
+                if end + POLICY.propagation > clock.now:
+                    (certificate,) = pem.certificates(leaf)[0]
+                    for name, held in objects.bundles().items():
+                        if name != FOREIGN:
+                            assert accepts(held, certificate, HOST, clock.now), (turn, name)
+            seen.add(data["ca.crt"])
+    assert len({each for held in seen for each in pem.certificates(held)[0]}) >= 6
+    assert len(leaves) >= 18
+
+
+def test_no_bundle_is_published_while_there_is_none(objects: Objects, clock: Clock) -> None:
+    """Somebody removes the Secret in the middle of a look."""
+    keeper(objects, clock).look(act=True)
+    before = objects.bundles()
+    objects.make_secret()
+
+    def remove(method: str, path: str) -> None:
+        if method == "PUT":
+            del objects.there[SECRET]
+
+    objects.before = remove
+    keeper(objects, clock).look(act=True)
+    assert SECRET not in objects.there
+    assert objects.bundles() == before
+
+
+def test_a_loop_looks_at_once_when_it_begins_to_lead_and_ends_when_told(objects: Objects, clock: Clock) -> None:
+    ours, stop, leading = keeper(objects, clock), threading.Event(), threading.Event()
+    thread = threading.Thread(target=ours.run, args=(stop, leading.is_set), daemon=True)
+    thread.start()
+    leading.set()
+    ours.nudge()
+    deadline = threading.Event()
+    while not objects.data() and not deadline.wait(0.01):
+        continue
+    stop.set()
+    ours.nudge()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert in_place(objects)
+    assert sample("modelfit_certificate_last_success_timestamp_seconds", 'secret="modelfit/tls"') == NOON.timestamp()
+
+
+def test_the_ends_of_what_is_stored_are_metrics(objects: Objects, clock: Clock) -> None:
+    name = "modelfit_certificate_expiry_timestamp_seconds"
+    ours = keeper(objects, clock)
+    ours.look(act=False)
+    assert sample(name, 'certificate="leaf"') == 0
+    ours.look(act=True)
+    assert sample(name, 'certificate="leaf"') == (NOON + timedelta(days=30)).timestamp()
+    assert sample(name, 'certificate="authority"') == (NOON + timedelta(days=365)).timestamp()
+    assert bundle(entries.parse(objects.data()).state) == objects.data()["ca.crt"]
