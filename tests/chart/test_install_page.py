@@ -1,8 +1,6 @@
 """docs/install.md, tried: its commands (the blocks marked `sh`) run in a shell, by the real helm and kubectl."""
 
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,53 +9,14 @@ import yaml
 from tests.chart import manual
 from tests.chart.helm import Helm
 from tests.chart.installing import Cluster, injected, labelled
+from tests.chart.pages import Page, Shell
 from tests.chart.rendering import render
-from tests.cluster import assets
 from tests.cluster.certificates import mint
 from tests.cluster.paths import path
-from tests.cluster.programs import REPOSITORY
 from tests.cluster.waiting import wait_for
 
-PAGE = REPOSITORY / "docs" / "install.md"
+PAGE = Page("install.md")
 OURS = "app.kubernetes.io/name=modelfit"
-
-
-class Shell:
-    """An operator's shell, at the root of the project."""
-
-    def __init__(self, cluster: Cluster, helm: Helm, folder: Path) -> None:
-        programs = folder / "bin"
-        programs.mkdir()
-        (programs / "helm").symlink_to(helm.path)
-        (programs / "kubectl").symlink_to(assets.find() / "kubectl")
-        (folder / "charts").symlink_to(REPOSITORY / "charts")
-        self._folder = folder
-        self._environment = {
-            "PATH": f"{programs}:{os.environ['PATH']}",
-            "HOME": str(folder),
-            "KUBECONFIG": str(cluster.plane.kubeconfig()),
-        }
-
-    def run(self, heading: str, number: int = 0) -> str:
-        """Runs a section's block; what it prints, warnings too. Fails where a command does."""
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", blocks(heading)[number]],
-            cwd=self._folder,
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout
-        return done.stdout
-
-
-def blocks(heading: str, language: str = "sh") -> list[str]:
-    """The code blocks of a section."""
-    sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.MULTILINE | re.DOTALL))
-    return re.findall(rf"^```{language}\n(.*?)^```$", sections[heading], re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.chart
@@ -65,7 +24,7 @@ def blocks(heading: str, language: str = "sh") -> list[str]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("mode", ["secret", "controller"])
 def test_the_page_from_installation_to_removal(cluster: Cluster, helm: Helm, mode: str, tmp_path: Path) -> None:
-    shell = Shell(cluster, helm, tmp_path)
+    shell = Shell(cluster, helm, tmp_path, PAGE)
     pair = mint(tmp_path, hosts=("modelfit.modelfit.svc",))
     assert pair.ca.name == "ca.crt"
     assert "gpu.nvidia.com" in shell.run("What is needed")
@@ -89,7 +48,7 @@ def test_the_page_from_installation_to_removal(cluster: Cluster, helm: Helm, mod
 @pytest.mark.cluster
 @pytest.mark.timeout(600)
 def test_the_namespace_was_deleted_instead(cluster: Cluster, helm: Helm, tmp_path: Path) -> None:
-    shell = Shell(cluster, helm, tmp_path)
+    shell = Shell(cluster, helm, tmp_path, PAGE)
     mint(tmp_path, hosts=("modelfit.modelfit.svc",))
     shell.run("Whose certificate")
     cluster.api.delete(path("Namespace", None, "modelfit"))
@@ -104,7 +63,7 @@ def test_the_namespace_was_deleted_instead(cluster: Cluster, helm: Helm, tmp_pat
 
 @pytest.mark.chart
 def test_what_argo_cd_is_told_to_ignore_is_what_others_write(helm: Helm) -> None:
-    (text,) = blocks("GitOps", "yaml")
+    (text,) = PAGE.blocks("GitOps", "yaml")
     rules = yaml.safe_load(text)["spec"]["ignoreDifferences"]
     rendered = render(helm)
     for rule in rules:
@@ -117,7 +76,7 @@ def test_what_argo_cd_is_told_to_ignore_is_what_others_write(helm: Helm) -> None
 def test_the_page_names_values_that_exist() -> None:
     leaves = {leaf.name for value in manual.read() for leaf in value.leaves}
     groups = {name.partition(".")[0] for name in leaves}
-    text = PAGE.read_text()
+    text = PAGE.text
     for name in re.findall(r"(?:--set(?:-file)? |`)([a-z][A-Za-z]*(?:\.[A-Za-z]+)+)", text):
         if name.partition(".")[0] in groups:
             assert name in leaves or name.startswith("config."), f"{name} is no value"

@@ -1,0 +1,65 @@
+"""A page of docs/ as an operator uses it: its commands (the blocks marked `sh`) run in a shell."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.chart.helm import Helm
+from tests.chart.installing import Cluster
+from tests.cluster import assets
+from tests.cluster.programs import REPOSITORY
+
+
+class Page:
+    """docs/`name`."""
+
+    def __init__(self, name: str) -> None:
+        self.text = (REPOSITORY / "docs" / name).read_text()
+
+    def blocks(self, heading: str, language: str = "sh") -> list[str]:
+        """The code blocks under a heading of any level, up to the next heading."""
+        sections = dict(re.findall(r"^#+ (.+?)\n(.*?)(?=^#+ |\Z)", _without_comments(self.text), re.M | re.S))
+        return re.findall(rf"^```{language}\n(.*?)^```$", sections[heading], re.MULTILINE | re.DOTALL)
+
+
+def _without_comments(text: str) -> str:
+    """A line that begins with # in a block is no heading."""
+    return re.sub(r"(?ms)^```.*?^```$", lambda block: re.sub(r"(?m)^#", " #", block.group()), text)
+
+
+class Shell:
+    """An operator's shell, at the root of the project, with helm, kubectl and modelfit."""
+
+    def __init__(self, cluster: Cluster, helm: Helm, folder: Path, page: Page) -> None:
+        programs = folder / "bin"
+        programs.mkdir()
+        (programs / "helm").symlink_to(helm.path)
+        (programs / "kubectl").symlink_to(assets.find() / "kubectl")
+        modelfit = programs / "modelfit"
+        modelfit.write_text(f'#!/bin/sh\nexec {sys.executable} -m webhook.cli "$@"\n')
+        modelfit.chmod(0o755)
+        (folder / "charts").symlink_to(REPOSITORY / "charts")
+        self._folder, self._page = folder, page
+        self._environment = {
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "HOME": str(folder),
+            "KUBECONFIG": str(cluster.plane.kubeconfig()),
+            "PYTHONPATH": str(REPOSITORY),
+        }
+
+    def run(self, heading: str, number: int = 0) -> str:
+        """Runs a section's block; what it prints, warnings too. Fails where a command does."""
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", self._page.blocks(heading)[number]],
+            cwd=self._folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
