@@ -16,7 +16,7 @@ One YAML file, the same for the webhook, the controller and the CLI (`--config F
 default. An environment variable overrides the file; its value is read as YAML. Unknown or wrong settings stop the
 start, all of them named at once.
 
-<!-- Written by `python -m tests.docs` from webhook/settings.py. -->
+<!-- Written by `python -m tests.docs` from webhook/settings. -->
 """
 
 _PROFILE = """
