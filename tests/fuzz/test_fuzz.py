@@ -35,7 +35,7 @@ def overflow(_: object) -> None:
 
 BREAKAGES: dict[str, tuple[object, str, object]] = {
     "an exception": (quantities, "parse", overflow),
-    "a request that is replaced": (memory, "is_open", lambda *_: True),
+    "a request that is replaced": (memory, "stated", lambda *_: []),
     "a patch each time": (targets, "refers", lambda _: False),
     "a patch elsewhere": (decide, "inject", lambda *_: [{"op": "add", "path": "/spec/hostNetwork", "value": True}]),
     "a patch that removes": (decide, "inject", lambda *_: [{"op": "remove", "path": "/spec/containers"}]),

@@ -45,8 +45,7 @@ def test_nine_models_share_a_card_and_the_tenth_waits_until_one_has_gone(trials:
     trials.install(CLASSES["nvidia"] + CLASSES["hami"] + CLASSES["example"])
     node = trials.node(SHAREABLE[profile])
     trials.settle()
-    nine = [trials.ask(spec(8, profile), node) for _ in range(9)]
-    trials.wait_bound(nine)
+    nine = trials.ask_in_turn(spec(8, profile), node, 9)
     assert [trials.outcomes()[name] for name in nine] == [("card",)] * 9
     assert [consumed(claim) for claim in trials.claims(nine)] == [{"memory": "8Gi", **OTHER[profile]}] * 9
 
@@ -62,8 +61,7 @@ def test_a_card_that_publishes_only_memory_is_shared_too(trials: Trials) -> None
     card = Device(example.DRIVER, "card", {}, {"memory": Share("80Gi", minimum="1Gi", step="1Gi")}, shareable=True)
     node = trials.node(card)
     trials.settle()
-    names = [trials.ask(spec(40, "example"), node) for _ in range(2)]
-    trials.wait_bound(names)
+    names = trials.ask_in_turn(spec(40, "example"), node, 2)
     assert [trials.outcomes()[name] for name in names] == [("card",)] * 2
 
 
@@ -81,5 +79,5 @@ def test_an_operators_share_of_another_capacity_is_what_a_model_takes(trials: Tr
     node = trials.node(hami.gpu("card", "80Gi"))
     trials.settle()
     wanted = spec(8, "quarter", policy=quarter())
-    trials.wait_bound([trials.ask(wanted, node) for _ in range(4)])
+    trials.ask_in_turn(wanted, node, 4)
     assert trials.outcome(wanted, node) == PENDING

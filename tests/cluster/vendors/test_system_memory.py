@@ -37,8 +37,7 @@ def test_a_model_gets_a_card_and_its_part_of_a_memory_zone_that_has_it(trials: T
     node = trials.node(zone("zone-0", "8Gi"), zone("zone-1", "64Gi"), *cards)
     trials.settle()
     wanted = spec(8, "nvidia", policy=POLICY, ram_gb=30)
-    two = [trials.ask(wanted, node) for _ in range(2)]
-    trials.wait_bound(two)
+    two = trials.ask_in_turn(wanted, node, 2)
     found = [parts(claim) for claim in trials.claims(two)]
     assert [each["memory"] for each in found] == [("zone-1", "{'size': '30Gi'}")] * 2
     assert sorted(each["gpu"][0] for each in found) == ["card-0", "card-1"]

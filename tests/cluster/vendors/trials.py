@@ -115,10 +115,14 @@ class Trials:
             found[name] = bound if answer == "bound" else answer or "not tried"
         return found
 
-    def wait_bound(self, names: Iterable[str]) -> None:
-        """Waits until all of these pods have their devices."""
-        for name in names:
-            self.namespace.wait_bound(name)
+    def ask_in_turn(self, spec: JsonObject, node: str, count: int) -> list[str]:
+        """Asks for this many claims that all fit, each when the one before has its device; their pods' names. Of two at
+        once the scheduler may take a shared device for a full one, and tries the second again only after minutes."""
+        names = []
+        for _ in range(count):
+            names.append(self.ask(spec, node))
+            self.namespace.wait_bound(names[-1])
+        return names
 
     def outcome(self, spec: JsonObject, node: str | None = None) -> Outcome:
         """Asks, waits and answers for one claim."""
