@@ -25,6 +25,7 @@ class Objects:
         self.there: dict[str, Any] = {}
         self.version = 0
         self.calls: list[tuple[str, str]] = []
+        self.bodies: list[Any] = []
         self.before: Callable[[str, str], None] = lambda method, path: None
 
     def put(self, path: str, body: JsonObject) -> JsonObject:
@@ -37,6 +38,7 @@ class Objects:
         self, method: str, path: str, *, body: JsonObject | None = None, content_type: str = "", **more: object
     ) -> JsonObject:
         self.calls.append((method, path))
+        self.bodies.append(body)
         self.before(method, path)
         if method == "POST":
             name = cast(JsonObject, (body or {})["metadata"])["name"]

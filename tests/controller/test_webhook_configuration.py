@@ -29,23 +29,21 @@ def read(configuration: WebhookConfiguration) -> Trust:
 def test_each_webhook_of_ours_gets_the_bundle_and_no_other_one(
     objects: Objects, validating: WebhookConfiguration
 ) -> None:
-    assert validating.publish(read(validating), b"bundle") == OURS[VALIDATING]
-    assert read(validating).bundles == dict.fromkeys(OURS[VALIDATING], b"bundle")
+    after = validating.publish(read(validating), b"bundle")
+    assert after == read(validating)
+    assert after.bundles == dict.fromkeys(OURS[VALIDATING], b"bundle")
     assert FOREIGN not in objects.bundles()
     assert not any(read(objects.configurations()[0]).bundles.values())
 
 
-def test_what_is_there_already_is_not_written(objects: Objects, validating: WebhookConfiguration) -> None:
-    validating.publish(read(validating), b"bundle")
-    objects.calls.clear()
-    assert validating.publish(read(validating), b"bundle") == []
-    assert [method for method, _ in objects.calls] == ["GET"]
-
-
 def test_only_the_webhook_that_has_another_one_is_written(objects: Objects, validating: WebhookConfiguration) -> None:
     validating.publish(read(validating), b"bundle")
+    assert read(validating).without(b"bundle") == []
     del objects.there[VALIDATING]["webhooks"][2]["clientConfig"]["caBundle"]
-    assert validating.publish(read(validating), b"bundle") == ["two.modelfit.llmfit.ai"]
+    seen = read(validating)
+    assert seen.without(b"bundle") == ["two.modelfit.llmfit.ai"]
+    validating.publish(seen, b"bundle")
+    assert [each["name"] for each in objects.bodies[-1]["webhooks"]] == ["two.modelfit.llmfit.ai"]
 
 
 def test_what_changed_since_it_was_read_is_not_written_over(objects: Objects, validating: WebhookConfiguration) -> None:
@@ -72,7 +70,7 @@ def test_one_without_a_webhook_of_ours_has_nothing_to_write(
 ) -> None:
     objects.put(VALIDATING, {"metadata": {}, "webhooks": webhooks})
     assert read(validating).bundles == {}
-    assert validating.publish(read(validating), b"bundle") == []
+    assert read(validating).without(b"bundle") == []
 
 
 @pytest.mark.parametrize("client", [None, {}, {"caBundle": None}, {"caBundle": ""}, {"caBundle": "a"}])

@@ -26,6 +26,10 @@ class Trust:
     bundles: Mapping[str, bytes]
     """Name of each webhook of ours → its `caBundle`; empty where it has none, or one that is no base64."""
 
+    def without(self, bundle: bytes) -> list[str]:
+        """The names of those that have another bundle."""
+        return [name for name, held in self.bundles.items() if held != bundle]
+
 
 @dataclass(frozen=True, slots=True)
 class WebhookConfiguration:
@@ -46,31 +50,30 @@ class WebhookConfiguration:
             if failure.kind is not Kind.NOT_FOUND:
                 raise
             return None
-        metadata, webhooks = found.get("metadata"), found.get("webhooks")
-        version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
-        hooks = [each for each in webhooks if isinstance(each, dict)] if isinstance(webhooks, list) else []
-        names = {str(hook.get("name")): hook for hook in hooks}
-        ours = {name: hook for name, hook in names.items() if name.endswith(vocabulary.WEBHOOK_NAMES)}
-        return Trust(str(version), {name: _bundle(hook) for name, hook in ours.items()})
+        return _trust(found)
 
-    def publish(self, seen: Trust, bundle: bytes) -> list[str]:
-        """Makes `bundle` that of every webhook of ours. The names of those that had another one. Raises Failure,
-        Kind.CONFLICT where the configuration changed since it was `seen`: so nobody goes back to an older bundle."""
-        stale = [name for name, held in seen.bundles.items() if held != bundle]
-        if not stale:
-            return []
+    def publish(self, seen: Trust, bundle: bytes) -> Trust:
+        """Makes `bundle` that of every webhook of ours; what the configuration says then. Raises Failure, Kind.CONFLICT
+        where it changed since it was `seen`: so nobody goes back to an older bundle."""
         text = base64.b64encode(bundle).decode()
         # Merged by name, whatever their order. A webhook that has gone is not made anew: the version is another then.
         change = {
             "metadata": {"resourceVersion": seen.version},
-            "webhooks": [{"name": name, "clientConfig": {"caBundle": text}} for name in stale],
+            "webhooks": [{"name": name, "clientConfig": {"caBundle": text}} for name in seen.without(bundle)],
         }
-        self.api.call("PATCH", self._path, body=change, content_type=STRATEGIC_PATCH)
-        return stale
+        return _trust(self.api.call("PATCH", self._path, body=change, content_type=STRATEGIC_PATCH))
 
     @property
     def _path(self) -> str:
         return path(GROUP_VERSION, f"{self.kind}webhookconfigurations", None, self.name)
+
+
+def _trust(configuration: JsonObject) -> Trust:
+    metadata, webhooks = configuration.get("metadata"), configuration.get("webhooks")
+    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+    hooks = [each for each in webhooks if isinstance(each, dict)] if isinstance(webhooks, list) else []
+    ours = {name: hook for hook in hooks if (name := str(hook.get("name"))).endswith(vocabulary.WEBHOOK_NAMES)}
+    return Trust(str(version), {name: _bundle(hook) for name, hook in ours.items()})
 
 
 def _bundle(hook: JsonObject) -> bytes:

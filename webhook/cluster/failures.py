@@ -98,6 +98,11 @@ class Failure(Exception):
         super().__init__(f"{kind.sentence}: {self.message}")
 
     @property
+    def passes(self) -> bool:
+        """Whether the same call may go well in a moment, with nobody mending anything."""
+        return self.kind.transient or self.kind is Kind.CONFLICT
+
+    @property
     def retry_after(self) -> float | None:
         """Seconds that the API server asks to wait, if it does."""
         seconds: float | None = retry_after_seconds(self)

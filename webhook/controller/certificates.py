@@ -1,9 +1,10 @@
 """Looks after the webhook's certificate: in the Secret that it is served from, and in the configurations that trust it.
 
-What is due is decided by `certs`, one step a look. The order of a look keeps the bundle ahead of the leaf, also with
-several controllers: the configurations are read first, then the Secret is brought a step further, then the Secret's
-bundle is published, unless a configuration has changed since it was read. `certs` lets no authority sign before it is
-seen in every configuration, and drops none before the time is over in which a replica may still serve its leaf.
+What is due is decided by `certs`, one step a look: it lets no authority sign before it is seen in every configuration,
+and drops none before the time is over in which a replica may still serve its leaf. The order of a look keeps the bundle
+ahead of the leaf, with several controllers too: the configurations are read first; who is trusted additionally is
+published before the Secret is written, and who is not any more is dropped after it; and nothing is published in a
+configuration that has changed since it was read.
 
 Looks are frequent and cheap (a read of each object), so that they stand for a watch: what somebody wrote over is healed
 by the next one, and a failed look is made up for by a later one.
@@ -22,10 +23,11 @@ from certs.evidence import Evidence
 from certs.policy import Policy
 from certs.rotation import Action
 from certs.state import State, bundle
-from certs.store import Store
-from webhook.cluster.admission import Trust, WebhookConfiguration
+from certs.store import Store, Stored
+from webhook.cluster.admission import WebhookConfiguration
 from webhook.cluster.failures import Failure, Kind
 from webhook.controller import metrics
+from webhook.controller.bundles import Bundles
 from webhook.controller.trusted import Seen, shortcomings
 
 LOOK_SECONDS = 2.0
@@ -40,19 +42,22 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass
-class _View:
-    """A configuration during a look."""
+@dataclass(frozen=True)
+class _Announced:
+    """The store, of whose every write `announce` hears first. Not of a creation: nothing can be mounted before it."""
 
-    configuration: WebhookConfiguration
-    trust: Trust | None
-    failure: Failure | None = None
-    """Why it is not known what the API server trusts."""
+    store: Store
+    announce: Callable[[bytes], None]
 
-    @property
-    def evidence(self) -> list[bytes]:
-        """One that cannot be read is not known to trust anything, which holds a rotation back; leaves are renewed."""
-        return [b""] if self.failure else list(self.trust.bundles.values() if self.trust else ())
+    def read(self) -> Stored | None:
+        return self.store.read()
+
+    def create(self, data: Mapping[str, bytes]) -> None:
+        self.store.create(data)
+
+    def write(self, data: Mapping[str, bytes], expected_version: str) -> None:
+        self.announce(data[entries.BUNDLE])
+        self.store.write(data, expected_version)
 
 
 @dataclass
@@ -85,7 +90,7 @@ class Certificates:
     def problem(self) -> str:
         """What keeps the API server from trusting what the webhook serves, or us from seeing to it, as far as the last
         look shows; empty where nothing does."""
-        if self._failure is not None and not _passes(self._failure):
+        if self._failure is not None and not self._failure.passes:
             return f"the webhook's certificate: {self._failure}"
         if self._seen is None:
             return "the webhook's certificate: not looked at yet"
@@ -115,59 +120,28 @@ class Certificates:
         return max(pause, at_least)
 
     def _look(self, act: bool) -> None:
-        views = [self._view(each) for each in self.configurations]
+        bundles = Bundles(self.configurations, self._tell_published)
         if act:
-            outcome = converge(
-                self.store,
-                self.names,
-                self.clock(),
-                self.policy,
-                Evidence(bundles=[held for view in views for held in view.evidence]),
-            )
+            store = _Announced(self.store, bundles.announce)
+            evidence = Evidence(bundles=bundles.evidence)
+            outcome = converge(store, self.names, self.clock(), self.policy, evidence)
             self._tell(outcome)
-            failures = self._publish(views, outcome)
             state, data = outcome.state, entries.dump(outcome.state)
+            self._publish(bundles, bundle(state))
         else:
             stored = self.store.read()
-            failures = [view.failure for view in views if view.failure]
             data = dict(stored.data) if stored else {}
             state = entries.parse(data).state
-        held = {
-            f"{view.configuration}, {name}": trusted
-            for view in views
-            if view.trust
-            for name, trusted in view.trust.bundles.items()
-        }
-        self._seen = Seen(data, held)
+        self._seen = Seen(data, bundles.held)
         _show(state)
-        if failures:
-            raise failures[0]
+        if bundles.failures:
+            raise bundles.failures[0]
 
-    def _view(self, configuration: WebhookConfiguration) -> _View:
-        try:
-            return _View(configuration, configuration.read())
-        except Failure as failure:
-            # With a missing permission the other one is still looked after. What passes is waited for.
-            if failure.kind is Kind.FORBIDDEN:
-                return _View(configuration, None, failure)
-            raise
-
-    def _publish(self, views: Sequence[_View], outcome: Outcome) -> list[Failure]:
-        """Publishes the bundle where another one is; what failed. The rest is done all the same."""
-        wanted = bundle(outcome.state)
-        failures = []
-        for view in views:
-            if view.failure:
-                failures.append(view.failure)
-            elif view.trust and wanted:
-                try:
-                    patched = view.configuration.publish(view.trust, wanted)
-                except Failure as failure:
-                    failures.append(failure)
-                    continue
-                self._tell_published(view.configuration, patched, wanted)
-                view.trust = Trust(view.trust.version, dict.fromkeys(view.trust.bundles, wanted))
-        return failures
+    def _publish(self, bundles: Bundles, wanted: bytes) -> None:
+        # After a lost race there may be nothing: somebody else will see to it, or we at the next look.
+        if wanted:
+            bundles.publish(wanted)
+            self._published |= {str(each): wanted for each in bundles.with_bundle(wanted)}
 
     def _tell(self, outcome: Outcome) -> None:
         fields = {"secret": self.name, "action": outcome.action, "why": outcome.why}
@@ -179,18 +153,11 @@ class Certificates:
 
     def _tell_published(self, configuration: WebhookConfiguration, webhooks: Sequence[str], wanted: bytes) -> None:
         where = str(configuration)
-        if webhooks:
-            again = self._published.get(where) == wanted
-            metrics.bundle_patched("healed" if again else "published")
-            message = "somebody wrote over the caBundle; it is written again" if again else "published the authority"
-            fields = {"configuration": where, "webhooks": ", ".join(webhooks)}
-            _log.log(logging.WARNING if again else logging.INFO, message, extra={"fields": fields})
-        self._published[where] = wanted
-
-
-def _passes(failure: Failure) -> bool:
-    """Whether a failure says nothing about the certificate: the API server is away, or somebody was faster."""
-    return failure.kind.transient or failure.kind is Kind.CONFLICT
+        again = self._published.get(where) == wanted
+        metrics.bundle_patched("healed" if again else "published")
+        message = "somebody wrote over the caBundle; it is written again" if again else "published the authority"
+        fields = {"configuration": where, "webhooks": ", ".join(webhooks)}
+        _log.log(logging.WARNING if again else logging.INFO, message, extra={"fields": fields})
 
 
 def _show(state: State) -> None:

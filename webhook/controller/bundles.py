@@ -1,0 +1,90 @@
+"""The caBundles of both webhook configurations during one look: read once, then brought in line."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from certs import pem
+from webhook.cluster.admission import Trust, WebhookConfiguration
+from webhook.cluster.failures import Failure, Kind
+
+Told = Callable[[WebhookConfiguration, Sequence[str], bytes], None]
+"""Hears of each configuration that was written: the names of its webhooks that had another bundle, and the new one."""
+
+
+@dataclass
+class _View:
+    """One configuration. Without `trust` it does not exist, or, with a `failure`, cannot be read."""
+
+    configuration: WebhookConfiguration
+    trust: Trust | None
+    failure: Failure | None = None
+
+
+class Bundles:
+    """Reads the configurations. Raises Failure, but not for a missing permission: the other one is still looked after.
+    That, and what fails later, is in `failures`."""
+
+    def __init__(self, configurations: Iterable[WebhookConfiguration], told: Told) -> None:
+        self._told = told
+        self._views = [_view(configuration) for configuration in configurations]
+
+    @property
+    def failures(self) -> list[Failure]:
+        return [view.failure for view in self._views if view.failure]
+
+    @property
+    def held(self) -> Mapping[str, bytes]:
+        """The bundle of each webhook of ours, by its configuration and name."""
+        return {
+            f"{view.configuration}, {name}": bundle
+            for view in self._views
+            if view.trust
+            for name, bundle in view.trust.bundles.items()
+        }
+
+    @property
+    def evidence(self) -> list[bytes]:
+        """The same for `certs.evidence`: a configuration that cannot be read is not known to trust anybody, which holds
+        a rotation back; leaves are renewed."""
+        return [*self.held.values(), *(b"" for view in self._views if view.trust is None and view.failure)]
+
+    def with_bundle(self, bundle: bytes) -> list[WebhookConfiguration]:
+        """Those configurations in which every webhook of ours has it."""
+        return [view.configuration for view in self._views if view.trust and not view.trust.without(bundle)]
+
+    def announce(self, bundle: bytes) -> None:
+        """Publishes `bundle` before it becomes the Secret's, where that only adds to what is trusted: so no leaf is
+        mounted before its authority is known, not even when everything has to be made anew. Where nobody is trusted
+        yet nothing is announced: there is nobody to disappoint, and of several who begin only one will have its way.
+        Raises Failure where it is worth trying again at once."""
+        before = {each for held in self.held.values() for each in pem.certificates(held)[0]}
+        if not before or not before <= set(pem.certificates(bundle)[0]):
+            return
+        self.publish(bundle)
+        for failure in self.failures:
+            if failure.passes:
+                raise failure
+
+    def publish(self, bundle: bytes) -> None:
+        """Publishes `bundle` wherever another one is. What cannot be written keeps nobody from the rest."""
+        for view in self._views:
+            if view.trust is None or view.failure is not None:
+                continue
+            stale = view.trust.without(bundle)
+            if not stale:
+                continue
+            try:
+                view.trust = view.configuration.publish(view.trust, bundle)
+            except Failure as failure:
+                view.failure = failure
+            else:
+                self._told(view.configuration, stale, bundle)
+
+
+def _view(configuration: WebhookConfiguration) -> _View:
+    try:
+        return _View(configuration, configuration.read())
+    except Failure as failure:
+        if failure.kind is Kind.FORBIDDEN:
+            return _View(configuration, None, failure)
+        raise
