@@ -21,6 +21,7 @@ class Reason(StrEnum):
     MIRROR_POD = "MirrorPod"
     BEING_DELETED = "BeingDeleted"
     ANNOTATION_UNCHANGED = "AnnotationUnchanged"
+    MADE_BY_A_WORKLOAD = "MadeByAWorkload"
 
     # Refused.
     INVALID_MODEL_FIT = "InvalidModelFit"
@@ -63,6 +64,7 @@ _SENTENCES = {
     Reason.MIRROR_POD: "mirror pods may not name resource claims",
     Reason.BEING_DELETED: "the object is being deleted",
     Reason.ANNOTATION_UNCHANGED: "the update does not change the annotation",
+    Reason.MADE_BY_A_WORKLOAD: "the workload that made the object was looked at instead",
     Reason.INVALID_MODEL_FIT: "the annotation is not a ModelFit that can be used",
     Reason.AMBIGUOUS_MODEL_FIT: "the annotation holds no single model",
     Reason.NO_GPU_MEMORY_FIGURE: "the ModelFit does not say how much GPU memory the model needs",

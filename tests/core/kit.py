@@ -59,6 +59,30 @@ def pod(
     }
 
 
+WORKLOADS = {
+    "Deployment": "apps", "StatefulSet": "apps", "DaemonSet": "apps", "ReplicaSet": "apps",
+    "ReplicationController": "", "Job": "batch", "CronJob": "batch",
+}  # fmt: skip
+"""Kinds of workloads, and their groups."""
+
+
+def workload(kind: str, template: Json | None = None, **metadata: object) -> Json:
+    """An object of that kind that makes such pods."""
+    made = copy.deepcopy(pod() if template is None else template)
+    made = {"template": {"metadata": made["metadata"], "spec": made["spec"]}}
+    if kind == "CronJob":
+        made = {"schedule": "0 4 * * *", "jobTemplate": {"spec": made}}
+    group = WORKLOADS[kind]
+    version = f"{group}/v1" if group else "v1"
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "llama"} | metadata, "spec": made}
+
+
+def kind_of(target: Json) -> dict[str, str]:
+    """The kind of an object as a review names it."""
+    group, _, version = target["apiVersion"].rpartition("/")
+    return {"group": group, "version": version, "kind": target["kind"]}
+
+
 def body(
     target: Json | None,
     *,

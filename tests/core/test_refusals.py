@@ -124,7 +124,7 @@ def test_every_reason_to_refuse_a_creation_is_in_the_table() -> None:
     elsewhere = {Reason.NO_NAMESPACE, Reason.NOT_INJECTED}
     allowed = {Reason.INJECTED, Reason.ALREADY_INJECTED, Reason.CPU_ONLY, Reason.VALID, Reason.NOT_ANNOTATED,
                Reason.DISABLED, Reason.NOT_A_POD, Reason.NOT_A_CREATE, Reason.SUBRESOURCE, Reason.MIRROR_POD,
-               Reason.BEING_DELETED, Reason.ANNOTATION_UNCHANGED}  # fmt: skip
+               Reason.BEING_DELETED, Reason.ANNOTATION_UNCHANGED, Reason.MADE_BY_A_WORKLOAD}  # fmt: skip
     assert refusals | elsewhere | allowed == set(Reason)
     assert not refusals & allowed
 

@@ -68,7 +68,7 @@ ANNOTATED = {"annotations": {"llmfit.ai/model-fit": "{}"}}
 @pytest.mark.parametrize(
     ("target", "part"),
     [
-        (None, "request.object: want the pod"),
+        (None, "request.object: want the Pod"),
         ({"metadata": []}, "object.metadata: want an object"),
         ({"metadata": {"annotations": []}}, "metadata.annotations: want an object"),
         ({"metadata": {"annotations": {"a": 1}}}, 'metadata.annotations["a"]: want a text; put the value in quotes'),

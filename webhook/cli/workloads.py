@@ -6,21 +6,8 @@ from dataclasses import dataclass
 
 from webhook import vocabulary
 from webhook.cli import UsageError, inputs
+from webhook.core import templates
 from webhook.core.review import Review
-
-_TEMPLATES = {
-    ("apps", "Deployment"): ("spec", "template"),
-    ("apps", "StatefulSet"): ("spec", "template"),
-    ("apps", "DaemonSet"): ("spec", "template"),
-    ("apps", "ReplicaSet"): ("spec", "template"),
-    ("v1", "ReplicationController"): ("spec", "template"),
-    ("batch", "Job"): ("spec", "template"),
-    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
-}
-"""Group (the core group: version) and kind → where the pod template stands."""
-
-_COPIED = ("labels", "annotations", "finalizers")
-"""What of a template's metadata the controllers copy to the pods; a name or a namespace there means nothing."""
 
 _DEFAULT_NAMESPACE = "default"
 
@@ -46,7 +33,7 @@ def pod(document: Mapping[str, object]) -> Made | None:
     """The pod that this object is or makes; None for an object of another kind. Raises UsageError for a workload
     without a template."""
     version, kind = str(document["apiVersion"]), str(document["kind"])
-    path = _TEMPLATES.get((version.partition("/")[0], kind))
+    path = templates.path(version.rpartition("/")[0], kind)
     if path is None and (version, kind) != ("v1", "Pod"):
         return None
     metadata = _object(document.get("metadata"))
@@ -65,7 +52,7 @@ def pod(document: Mapping[str, object]) -> Made | None:
     made = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": given | {key: inner[key] for key in _COPIED if key in inner},
+        "metadata": given | {key: inner[key] for key in templates.COPIED if key in inner},
         "spec": template.get("spec"),
     }
     return Made(origin, namespace, made, misplaced=_annotated(metadata) and not _annotated(inner))

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from webhook import vocabulary
-from webhook.core import claims, demand, memory, pods, rules, targets
+from webhook.core import claims, demand, memory, pods, rules, targets, templates
 from webhook.core.demand import Demand
 from webhook.core.patch import Operation, inject
 from webhook.core.pods import Container, Pod
 from webhook.core.policy import Policy
-from webhook.core.review import Review
+from webhook.core.review import JsonObject, Review
+from webhook.core.templates import Template
 from webhook.errors import Fault, MalformedCall, Refusal, shown_all
 from webhook.reasons import Reason
 
@@ -66,25 +67,16 @@ def mutate(review: Review, policy: Policy) -> Decision:
 
 
 def validate(review: Review, policy: Policy) -> Decision:
-    """Whether a pod's annotation can be used, and whether a pod that needs a claim has one."""
+    """Whether the annotation of a pod, or of a workload's pod template, can be used; and whether a pod that needs a
+    claim has one."""
     if review.subresource:
         return _leave(Reason.SUBRESOURCE)
-    if not review.is_pod:
+    template = None if review.is_pod else templates.path(review.group, review.kind)
+    if not (review.is_pod or template):
         return _leave(Reason.NOT_A_POD)
     if review.operation not in ("CREATE", "UPDATE"):
         return _leave(Reason.NOT_A_CREATE)
-    pod = _pod(review)
-    exempt = _exempt(pod)
-    if exempt:
-        return _leave(exempt)
-    try:
-        if review.operation == "UPDATE":
-            return _validate_update(review, pod, policy)
-        plan = _examine(review, pod, policy)
-    except Refusal as refusal:
-        return _deny(refusal)
-    missing = [] if plan.demand.need.cpu_only else list(rules.missing_parts(pod, plan.containers))
-    return _not_injected(missing, policy) if missing else Decision(True, Reason.VALID)
+    return _validate_template(review, template, policy) if template else _validate_pod(review, policy)
 
 
 def _exempt(pod: Pod) -> Reason | None:
@@ -150,7 +142,7 @@ def _inject(review: Review, pod: Pod, plan: Plan, policy: Policy) -> Decision:
     patch = inject(pod, need, claim, plan.containers, plan.fills_memory, variable)
     warnings = list(plan.warnings)
     if patch:
-        warnings.insert(0, _summary(plan, claim))
+        warnings.insert(0, _summary(plan, f"claim {claim}"))
     reason = Reason.CPU_ONLY if claim is None else Reason.INJECTED if patch else Reason.ALREADY_INJECTED
     return Decision(True, reason, tuple(patch), _cut(warnings), claim=claim)
 
@@ -164,16 +156,16 @@ def _told(asked: Demand, policy: Policy) -> tuple[str, str] | None:
     return name, str(asked.counts[0])
 
 
-def _summary(plan: Plan, claim: str | None) -> str:
-    """What was injected."""
+def _summary(plan: Plan, claim: str) -> str:
+    """What is injected. `claim` says of the claim what can be said of it, where one is needed."""
     need = plan.demand.need
     request = f"; memory request {need.memory_quantity}" if plan.fills_memory and need.memory_quantity else ""
-    if claim is None:
+    if need.cpu_only:
         return f"modelfit: no GPU is needed, so no claim is made{request}"
     where = shown_all((container.name for container in plan.containers), 3)
     context = f", for a context of {need.context} tokens" if need.context else ""
     return (
-        f"modelfit: claim {claim} for {where}: {_devices(plan.demand)} "
+        f"modelfit: {claim} for {where}: {_devices(plan.demand)} "
         f"(gpu.memory {need.gpu_memory_quantity}{context}){request}"
     )
 
@@ -187,6 +179,21 @@ def _devices(asked: Demand) -> str:
     return f"{', '.join(fewer)}{' or ' if fewer else ''}{most} devices of {classes}"
 
 
+def _validate_pod(review: Review, policy: Policy) -> Decision:
+    pod = _pod(review)
+    exempt = _exempt(pod)
+    if exempt:
+        return _leave(exempt)
+    try:
+        if review.operation == "UPDATE":
+            return _validate_update(review, pod, policy)
+        plan = _examine(review, pod, policy)
+    except Refusal as refusal:
+        return _deny(refusal)
+    missing = [] if plan.demand.need.cpu_only else list(rules.missing_parts(pod, plan.containers))
+    return _not_injected(missing, policy) if missing else Decision(True, Reason.VALID)
+
+
 def _validate_update(review: Review, pod: Pod, policy: Policy) -> Decision:
     """A pod's claims are fixed when it is created, so an update is looked at only for its annotation."""
     old = pods.view(review.old_object or {}).annotations
@@ -198,6 +205,40 @@ def _validate_update(review: Review, pod: Pod, policy: Policy) -> Decision:
     )
 
 
+def _validate_template(review: Review, steps: tuple[str, ...], policy: Policy) -> Decision:
+    """A template must be one whose pods would be injected. That they are is seen when they are created."""
+    template = templates.view(steps, _object(review))
+    try:
+        exempt = _exempt_template(review, template, steps)
+        if exempt:
+            return _leave(exempt)
+        plan = _examine(review, template.pod, policy)
+    except Refusal as refusal:
+        return _deny(template.refused(refusal))
+    except MalformedCall as malformed:
+        raise MalformedCall(template.located(str(malformed))) from None
+    copied = list(rules.copied_claim(template.pod))
+    told = copied or [_summary(plan, "each pod gets a claim")]
+    return Decision(True, Reason.VALID, warnings=_cut(map(template.located, [*told, *plan.warnings])))
+
+
+def _exempt_template(review: Review, template: Template, steps: tuple[str, ...]) -> Reason | None:
+    """Why a template is left alone; None where it is not. One that is kept as it is stays in use, whatever is wrong
+    with it: a rule of ours that came later must not keep a workload from being scaled."""
+    exempt = _exempt(template.pod)
+    if exempt:
+        return exempt
+    if template.being_deleted:
+        return Reason.BEING_DELETED
+    if template.is_made:
+        return Reason.MADE_BY_A_WORKLOAD
+    if review.operation == "UPDATE":
+        old = templates.view(steps, review.old_object or {})
+        if not _exempt(old.pod) and old.ours == template.ours:
+            return Reason.ANNOTATION_UNCHANGED
+    return None
+
+
 def _not_injected(missing: Sequence[Fault], policy: Policy) -> Decision:
     if policy.uninjected_pods == "warn":
         return Decision(True, Reason.NOT_INJECTED, warnings=_cut(f"modelfit: {fault}" for fault in missing))
@@ -205,9 +246,13 @@ def _not_injected(missing: Sequence[Fault], policy: Policy) -> Decision:
 
 
 def _pod(review: Review) -> Pod:
+    return pods.view(_object(review))
+
+
+def _object(review: Review) -> JsonObject:
     if review.object is None:
-        raise MalformedCall("request.object: want the pod")
-    return pods.view(review.object)
+        raise MalformedCall(f"request.object: want the {review.kind}")
+    return review.object
 
 
 def _leave(reason: Reason) -> Decision:

@@ -70,6 +70,13 @@ def missing_parts(pod: Pod, containers: Sequence[Container]) -> Iterator[Fault]:
             yield Fault(where, f"no reference to {vocabulary.ALIAS}", "one in every target container", remedy)
 
 
+def copied_claim(template: Pod) -> Iterator[str]:
+    """A warning for a template that was made out of an admitted pod: all its pods would name that pod's claim."""
+    entry = pods.alias_entry(template)
+    if entry is not None and names.is_for_review(entry.get("resourceClaimName")):
+        yield "spec.resourceClaims names the claim of one admitted pod, which all pods would share; take the entry out"
+
+
 def misspelled(pod: Pod) -> Iterator[str]:
     """A warning for what looks like `inject: disabled` and is not."""
     label = pod.labels.get(vocabulary.INJECT)

@@ -1,0 +1,303 @@
+"""The pod templates of workloads are looked at as a pod of theirs would be, so that `kubectl apply` shows the error."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core import kit
+from tests.core.kit import CLAIM, CPU_FIT, WORKLOADS, Json, admitted, container, kind_of, mutate, pod, workload
+from tests.core.test_refusals import CASES
+from webhook.core import templates
+from webhook.core.decide import Decision
+from webhook.core.policy import Policy
+from webhook.errors import MalformedCall
+from webhook.reasons import Reason
+
+BAD = pod("{")
+SUMMARY = 'modelfit: each pod gets a claim for "server": gpu.nvidia.com (gpu.memory 8Gi); memory request 12Gi'
+
+
+def validate(target: Json, policy: Policy | None = None, **parts: Any) -> Decision:
+    """The validating webhook's decision on a workload."""
+    return kit.validate(target, policy, **({"kind": kind_of(target)} | parts))
+
+
+def update(old: Json | None, new: Json) -> Decision:
+    """The same, of its update."""
+    return validate(new, operation="UPDATE", old=old)
+
+
+def root(kind: str) -> str:
+    return "spec.jobTemplate.spec.template" if kind == "CronJob" else "spec.template"
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_a_template_that_can_be_used_is_allowed_and_said_to_be_so(kind: str) -> None:
+    assert validate(workload(kind)) == Decision(True, Reason.VALID, warnings=(SUMMARY,))
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_a_template_that_cannot_be_used_is_refused_with_the_path_in_the_workload(kind: str) -> None:
+    decision = validate(workload(kind, BAD))
+    assert (decision.allowed, decision.reason, decision.patch) == (False, Reason.INVALID_MODEL_FIT, ())
+    assert decision.message.startswith(f"{root(kind)}.metadata.annotations[llmfit.ai/model-fit]: ")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_rules_are_those_of_a_pod(name: str) -> None:
+    target, reason, code, _ = CASES[name]
+    decision = validate(workload("Deployment", target))
+    assert (decision.allowed, decision.reason, decision.reason.code) == (False, reason, code)
+    beginnings = ("spec.template.metadata.annotations[llmfit.ai/", "spec.template.spec.", "spec.template.metadata.a")
+    assert decision.message.startswith(beginnings)
+    assert len(decision.message.encode()) <= 1024
+
+
+def test_all_faults_have_their_paths() -> None:
+    decision = validate(workload("CronJob", pod("{", nodeName="n1", annotations={"llmfit.ai/containers": "x"})))
+    paths = [fault.partition(": ")[0] for fault in decision.message.split("; and ")]
+    assert paths == [
+        f"{root('CronJob')}.{rest}"
+        for rest in (
+            "metadata.annotations[llmfit.ai/model-fit]",
+            "metadata.annotations[llmfit.ai/containers]",
+            "spec.nodeName",
+        )
+    ]
+
+
+def test_what_only_a_pod_can_have_is_not_missed() -> None:
+    assert mutate(pod()).patch
+    assert validate(workload("Deployment"), Policy(uninjected_pods="deny")).allowed
+
+
+def test_the_warnings_of_a_pod_are_given_with_their_paths() -> None:
+    doubtful = pod(
+        '{"min_vram_gb": null, "min_ram_gb": 8}',
+        containers=[container(resources={"limits": {"memory": "1Gi"}})],
+        schedulerName="volcano",
+    )
+    summary, fit, scheduler, memory = validate(workload("StatefulSet", doubtful)).warnings
+    assert summary == 'modelfit: each pod gets a claim for "server": gpu.nvidia.com (gpu.memory 8Gi)'
+    assert fit.startswith("min_vram_gb is null")
+    assert scheduler.startswith('spec.template.spec.schedulerName is "volcano"')
+    assert memory.startswith("spec.template.spec.containers[0].resources.limits.memory is less than the 8Gi")
+
+
+def test_a_model_without_gpu_is_said_to_need_none() -> None:
+    decision = validate(workload("Job", pod(CPU_FIT, nodeName="n1")))
+    assert decision.warnings == ("modelfit: no GPU is needed, so no claim is made; memory request 4Gi",)
+
+
+def test_a_template_made_of_an_admitted_pod_is_warned_of() -> None:
+    target = workload("Deployment", admitted(pod()))
+    assert target["spec"]["template"]["spec"]["resourceClaims"] == [{"name": "modelfit", "resourceClaimName": CLAIM}]
+    (warning,) = validate(target).warnings
+    assert warning.startswith("spec.template.spec.resourceClaims names the claim of one admitted pod")
+    mine = [{"name": "modelfit", "resourceClaimName": "mine"}]
+    assert "admitted" not in validate(workload("Deployment", pod(CPU_FIT, resourceClaims=mine))).warnings[0]
+
+
+DISABLED = {"labels": {"llmfit.ai/inject": "disabled"}}
+ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+def labelled(target: Json, labels: dict[str, str]) -> Json:
+    return target | {"metadata": target["metadata"] | {"labels": labels}}
+
+
+@pytest.mark.parametrize(
+    ("target", "request_", "reason"),
+    [
+        (workload("Deployment", pod(None, nodeName="n1")), {}, Reason.NOT_ANNOTATED),
+        (workload("Deployment", labelled(BAD, DISABLED["labels"])), {}, Reason.DISABLED),
+        (workload("Deployment", BAD, **ENDING), {"operation": "UPDATE"}, Reason.BEING_DELETED),
+        (workload("Deployment", BAD), {"subResource": "scale"}, Reason.SUBRESOURCE),
+        (workload("Deployment", BAD), {"subResource": "status", "operation": "UPDATE"}, Reason.SUBRESOURCE),
+        (workload("Deployment", BAD), {"operation": "DELETE"}, Reason.NOT_A_CREATE),
+        (workload("Deployment", BAD) | {"apiVersion": "example.com/v1"}, {}, Reason.NOT_A_POD),
+        (workload("CronJob", BAD) | {"apiVersion": "v1"}, {}, Reason.NOT_A_POD),
+        (workload("Job", BAD) | {"kind": "JobSet"}, {}, Reason.NOT_A_POD),
+    ],
+    ids=lambda value: value.value if isinstance(value, Reason) else None,
+)
+def test_what_is_left_alone(target: Json, request_: Json, reason: Reason) -> None:
+    assert validate(target, **request_) == Decision(True, reason)
+    assert mutate(target, kind=kind_of(target)).patch == ()
+
+
+def test_only_what_a_template_gives_its_pods_leaves_it_alone() -> None:
+    assert not validate(workload("Deployment", BAD, **DISABLED)).allowed
+    assert not validate(workload("Deployment", pod("{", metadata=ENDING))).allowed
+    assert not validate(workload("Deployment", pod("{"), annotations={"llmfit.ai/inject": "disabled"})).allowed
+
+
+def owned(kind: str, version: str, controller: object = True) -> list[Json]:
+    return [{"apiVersion": "v1", "kind": "ConfigMap"}, {"apiVersion": version, "kind": kind, "controller": controller}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "owners", "spared"),
+    [
+        ("ReplicaSet", owned("Deployment", "apps/v1"), True),
+        ("Job", owned("CronJob", "batch/v1"), True),
+        ("ReplicaSet", owned("Rollout", "argoproj.io/v1alpha1"), False),
+        ("Job", owned("JobSet", "jobset.x-k8s.io/v1alpha2"), False),
+        ("ReplicaSet", owned("Deployment", "example.com/v1"), False),
+        ("ReplicaSet", owned("Deployment", "apps/v1", controller=False), False),
+        ("ReplicaSet", owned("Deployment", "apps/v1", controller=None), False),
+        ("ReplicaSet", [{"controller": True}, None, "x", {"controller": True, "apiVersion": 1, "kind": "x"}], False),
+        ("ReplicaSet", [{"controller": True, "apiVersion": "apps/v1", "kind": {}}], False),
+        ("ReplicaSet", None, False),
+    ],
+)
+def test_a_workload_that_a_workload_made_is_left_alone(kind: str, owners: object, spared: bool) -> None:
+    decision = validate(workload(kind, BAD, ownerReferences=owners))
+    assert decision.reason == (Reason.MADE_BY_A_WORKLOAD if spared else Reason.INVALID_MODEL_FIT)
+    assert decision.allowed is spared
+
+
+def test_a_workload_whose_annotation_could_never_be_used_can_still_be_updated() -> None:
+    for kind in WORKLOADS:
+        old = workload(kind, BAD)
+        new = copy.deepcopy(old)
+        new["spec"]["replicas"] = 7
+        new["metadata"]["finalizers"] = []
+        template = new["spec"]["jobTemplate"]["spec"]["template"] if kind == "CronJob" else new["spec"]["template"]
+        template["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"] = "now"
+        template["spec"]["nodeName"] = "n1"
+        assert update(old, new) == Decision(True, Reason.ANNOTATION_UNCHANGED)
+
+
+CHANGES: dict[str, tuple[Json, Json]] = {
+    "the fit": (pod(), BAD),
+    "the fit of a bad one": (pod("]"), BAD),
+    "a new fit": (pod(None), BAD),
+    "an empty fit": (pod(None), pod("")),
+    "the containers": (pod(), pod(annotations={"llmfit.ai/containers": "x"})),
+    "the profile": (
+        pod(annotations={"llmfit.ai/profile": "amd"}),
+        pod(annotations={"llmfit.ai/profile": "nobody"}),
+    ),
+    "no containers named": (pod(), pod(annotations={"llmfit.ai/containers": ""})),
+    "the device count": (pod(), pod(annotations={"llmfit.ai/device-count": "0"})),
+    "no longer left alone": (labelled(BAD, DISABLED["labels"]), BAD),
+    "no longer a mirror": (pod("{", annotations={"kubernetes.io/config.mirror": "x"}), BAD),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_an_update_to_what_cannot_be_used_is_refused(name: str) -> None:
+    old, new = CHANGES[name]
+    for kind in WORKLOADS:
+        assert not update(workload(kind, old), workload(kind, new)).allowed
+
+
+def test_an_update_without_the_old_object_is_looked_at() -> None:
+    assert not update(None, workload("Deployment", BAD)).allowed
+    assert update(None, workload("Deployment")).warnings == (SUMMARY,)
+
+
+def test_an_update_that_takes_the_annotation_away_is_allowed() -> None:
+    decision = update(workload("Deployment", BAD), workload("Deployment", pod(None)))
+    assert decision == Decision(True, Reason.NOT_ANNOTATED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("Deployment", None),
+        ("Deployment", {}),
+        ("ReplicationController", {"template": None}),
+        ("Job", {"template": {"metadata": None, "spec": None}}),
+        ("CronJob", {"template": {"metadata": {"annotations": {"llmfit.ai/model-fit": "{"}}}}),
+        ("CronJob", {"jobTemplate": None}),
+        ("CronJob", {"jobTemplate": {"metadata": {"annotations": {"llmfit.ai/model-fit": "{"}}, "spec": {}}}),
+        ("Deployment", {"jobTemplate": {"spec": {"template": BAD}}}),
+    ],
+)
+def test_a_workload_without_a_template_has_no_annotation(kind: str, spec: object) -> None:
+    assert validate(workload(kind) | {"spec": spec}) == Decision(True, Reason.NOT_ANNOTATED)
+
+
+NOTED = {"metadata": {"annotations": {"llmfit.ai/model-fit": "{}"}}}
+
+
+@pytest.mark.parametrize(
+    ("members", "part"),
+    [
+        ({"spec": []}, "object.spec: want an object"),
+        ({"spec": {"template": "x"}}, "object.spec.template: want an object"),
+        ({"spec": {"template": {"metadata": []}}}, "object.spec.template.metadata: want an object"),
+        ({"spec": {"template": NOTED | {"spec": 1}}}, "object.spec.template.spec: want an object"),
+        (
+            {"spec": {"template": {"metadata": {"annotations": [1]}}}},
+            "spec.template.metadata.annotations: want an object",
+        ),
+        (
+            {"spec": {"template": {"metadata": {"annotations": {"a": 1}}}}},
+            'spec.template.metadata.annotations["a"]: want a text; put the value in quotes',
+        ),
+        (
+            {"spec": {"template": NOTED | {"spec": {"containers": ["x"]}}}},
+            "spec.template.spec.containers[0]: want an object",
+        ),
+        ({"metadata": [], "spec": {"template": NOTED}}, "object.metadata: want an object"),
+        (
+            {"metadata": {"ownerReferences": "x"}, "spec": {"template": NOTED}},
+            "object.metadata.ownerReferences: want a list",
+        ),
+    ],
+)
+def test_an_object_that_can_be_no_workload_is_a_malformed_call(members: Json, part: str) -> None:
+    with pytest.raises(MalformedCall) as malformed:
+        validate(workload("Deployment") | members)
+    assert str(malformed.value) == part
+    assert malformed.value.status == 400
+
+
+def test_a_review_without_the_object_is_a_malformed_call() -> None:
+    with pytest.raises(MalformedCall, match=r"request.object: want the Deployment"):
+        kit.validate(pod(), kind=kind_of(workload("Deployment")), object=None)
+
+
+def test_a_kind_without_template_has_no_path() -> None:
+    assert templates.path("", "Pod") is templates.path("", "Deployment") is templates.path("batch", "Job/v1") is None
+    assert {(group, kind) for kind, group in WORKLOADS.items() if templates.path(group, kind) is None} == set()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["template", "jobTemplate", "spec", "metadata", "annotations", "labels", "llmfit.ai/model-fit",
+                 "containers", "initContainers", "resources", "ownerReferences", "controller", "name", "nodeName"]
+            )
+            | st.text(max_size=4),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=24,
+)  # fmt: skip
+
+
+@given(JSON, JSON, st.sampled_from(sorted(WORKLOADS)), st.sampled_from(["CREATE", "UPDATE"]), st.data())
+def test_any_json_in_a_workload_is_decided_or_a_malformed_call(
+    spec: object, old: object, kind: str, operation: str, data: st.DataObject
+) -> None:
+    """With a real template around it as often as not, so that the depths are reached."""
+    target = workload(kind) | {"spec": spec}
+    if data.draw(st.booleans()):
+        target = workload(kind, pod() | {"metadata": {"annotations": spec}, "spec": old}, ownerReferences=spec)
+    try:
+        decision = validate(target, operation=operation, old={"metadata": old, "spec": old})
+    except MalformedCall:
+        return
+    assert decision.patch == ()
+    assert decision.allowed == (not decision.message)

@@ -1,0 +1,84 @@
+"""Workloads: which kinds make pods, and the pod template in one. The one place that says where a template stands."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from webhook import vocabulary
+from webhook.core import pods
+from webhook.core.pods import Pod
+from webhook.errors import Refusal
+
+_PATHS = {
+    ("apps", "Deployment"): ("spec", "template"),
+    ("apps", "StatefulSet"): ("spec", "template"),
+    ("apps", "DaemonSet"): ("spec", "template"),
+    ("apps", "ReplicaSet"): ("spec", "template"),
+    ("", "ReplicationController"): ("spec", "template"),
+    ("batch", "Job"): ("spec", "template"),
+    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
+}
+
+_MAKERS = frozenset({("apps", "Deployment"), ("batch", "CronJob")})
+"""Kinds of _PATHS that make others of them, with their own template."""
+
+_OURS = (vocabulary.MODEL_FIT, vocabulary.CONTAINERS, vocabulary.PROFILE, vocabulary.DEVICE_COUNT)
+
+COPIED = ("labels", "annotations", "finalizers")
+"""What of a template's metadata the controllers copy to the pods; a name or a namespace there means nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The pod template of a workload. `path` is where it stands, `pod` is a pod that is made from it."""
+
+    path: str
+    workload: Mapping[str, object]
+    pod: Pod
+
+    @property
+    def ours(self) -> list[str | None]:
+        """What its annotations ask of us."""
+        return [self.pod.annotations.get(key) for key in _OURS]
+
+    @property
+    def is_made(self) -> bool:
+        """Whether another workload made this one."""
+        owners = pods.sequence(self.workload, "ownerReferences", "object.metadata")
+        return any(isinstance(owner, dict) and owner.get("controller") is True and _makes(owner) for owner in owners)
+
+    @property
+    def being_deleted(self) -> bool:
+        """Whether the workload is."""
+        return bool(self.workload.get("deletionTimestamp"))
+
+    def located(self, message: str) -> str:
+        """What is said of a pod, as said of the template: a path at its beginning starts at the workload."""
+        return f"{self.path}.{message}" if message.startswith(("metadata.", "spec.")) else message
+
+    def refused(self, refusal: Refusal) -> Refusal:
+        """The refusal of a pod, as that of the template."""
+        faults = [dataclasses.replace(fault, where=self.located(fault.where)) for fault in refusal.faults]
+        return Refusal(refusal.reason, faults)
+
+
+def path(group: str, kind: str) -> tuple[str, ...] | None:
+    """Where the pod template stands in an object of that kind; None where it has none. The core group is empty."""
+    return _PATHS.get((group, kind))
+
+
+def view(steps: tuple[str, ...], body: Mapping[str, object]) -> Template:
+    """The template at `steps`, empty where there is none. Raises MalformedCall for a shape that no workload has."""
+    where, place = "object", body
+    for step in steps:
+        place = pods.mapping(place, step, where)
+        where = f"{where}.{step}"
+    metadata = pods.mapping(place, "metadata", where)
+    copied = {key: metadata[key] for key in COPIED if key in metadata}
+    pod = Pod(copied, pods.mapping(place, "spec", where))
+    return Template(".".join(steps), pods.mapping(body, "metadata", "object"), pod)
+
+
+def _makes(owner: Mapping[str, object]) -> bool:
+    version, kind = owner.get("apiVersion"), owner.get("kind")
+    return isinstance(version, str) and isinstance(kind, str) and (version.rpartition("/")[0], kind) in _MAKERS
