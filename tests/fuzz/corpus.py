@@ -3,7 +3,20 @@
 import json
 from pathlib import Path
 
-from tests.core.kit import CPU_FIT, FIT, REMOVED, Json, admitted, body, container, fit, pod
+from tests.core.kit import (
+    CPU_FIT,
+    FIT,
+    REMOVED,
+    WORKLOADS,
+    Json,
+    admitted,
+    body,
+    container,
+    fit,
+    kind_of,
+    pod,
+    workload,
+)
 
 SECRET = "hunter2"
 """Stands where no answer may repeat it; damage adds none."""
@@ -74,7 +87,25 @@ def reviews() -> list[Json]:
         body(full, operation="UPDATE", old=pod()),
         body(None, operation="DELETE", old=full),
         body(full, subResource="ephemeralcontainers"),
-        body(full, kind={"group": "apps", "version": "v1", "kind": "Deployment"}),
+        body(full, kind={"group": "apps", "version": "v1", "kind": "Job"}),
+        *_workloads(full, refused),
+    ]
+
+
+def _workloads(full: Json, refused: Json) -> list[Json]:
+    """Every kind, and what is special about one that is updated, or made by another."""
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "llama", "uid": "u", "controller": True}
+    targets = [workload(kind, each) for kind in WORKLOADS for each in (full, refused)]
+    created = [
+        *targets,
+        workload("Deployment", pod(metadata={"labels": {"llmfit.ai/inject": "disabled"}})),
+        workload("Deployment", admitted(pod())),
+        workload("ReplicaSet", refused, ownerReferences=[owner]),
+        workload("Job", refused, **_DELETED),
+    ]
+    return [
+        *(body(each, kind=kind_of(each)) for each in created),
+        *(body(each, kind=kind_of(each), operation="UPDATE", old=each) for each in targets),
     ]
 
 

@@ -81,8 +81,8 @@ def _value(random: Random) -> object:
 
 def _change_fit(random: Random, review: Json) -> None:
     """Damages the text of the annotation, where it still is one."""
-    place: object = review
-    for key in ("request", "object", "metadata", "annotations"):
+    place = _template(review)
+    for key in ("metadata", "annotations"):
         place = place.get(key) if isinstance(place, dict) else None
     text = place.get("llmfit.ai/model-fit") if isinstance(place, dict) else None
     if not isinstance(place, dict) or not isinstance(text, str):
@@ -94,6 +94,18 @@ def _change_fit(random: Random, review: Json) -> None:
         end = min(len(text), start + random.choice((0, 0, 1, 4, 40)))
         text = text[:start] + random.choice([*_TOKENS, random.choice(_TEXTS)]) + text[end:]
     place["llmfit.ai/model-fit"] = text
+
+
+def _template(review: Json) -> object:
+    """What carries the annotation: the object, or a template somewhere in it."""
+    request = review.get("request")
+    place: object = request.get("object") if isinstance(request, dict) else None
+    while isinstance(place, dict) and isinstance(spec := place.get("spec"), dict):
+        inner = spec.get("jobTemplate") or spec.get("template")
+        if inner is None:
+            break
+        place = inner
+    return place
 
 
 def _changed_members(random: Random, text: str) -> str:

@@ -52,6 +52,16 @@ def test_the_validating_webhook_never_patches(client: FlaskClient) -> None:
     assert "patch" not in response
 
 
+def test_a_workload_is_looked_at_by_the_validating_webhook_alone(client: FlaskClient) -> None:
+    for kind in kit.WORKLOADS:
+        target = kit.workload(kind, kit.pod("{"))
+        review = kit.body(target, kind=kit.kind_of(target))
+        assert ask(client, "/mutate", review)["allowed"]
+        response = ask(client, "/validate", review)
+        assert (response["allowed"], response["status"]["reason"]) == (False, "InvalidModelFit")
+        assert "template.metadata.annotations[llmfit.ai/model-fit]" in response["status"]["message"]
+
+
 @pytest.mark.parametrize("webhook", ["mutate", "validate"])
 def test_a_fault_of_ours_is_a_denial_with_the_uid_and_without_content(
     webhook: str, make_app: Callable[[], Flask], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -66,6 +66,7 @@ def test_every_decision_is_one_line_with_its_uid(launcher: Launcher) -> None:
         "uid": "first",
         "webhook": "mutate",
         "operation": "CREATE",
+        "kind": "Pod",
         "namespace": "team-a",
         "name": "llama",
         "allowed": True,

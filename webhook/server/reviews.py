@@ -94,6 +94,7 @@ class Reviews:
             "uid": asked.uid,
             "webhook": self._webhook,
             "operation": asked.operation,
+            "kind": asked.kind,
             "namespace": asked.namespace,
             "name": _name(asked.object or asked.old_object),
             "allowed": decision.allowed,
