@@ -42,7 +42,7 @@ MATRIX: dict[str, Values] = {
         "config": {"profile": "amd", "drainSeconds": 20, "logLevel": "debug"},
         "admission": {
             "failurePolicy": "Ignore", "timeoutSeconds": 2, "excludedNamespaces": ["monitoring"],
-            "annotations": {"example.com/note": "x"},
+            "annotations": {"example.com/note": "x"}, "workloads": {"failurePolicy": "Fail"},
         },
         "webhook": {**SCHEDULING, "autoscaling": {"enabled": True}, "preStopSeconds": 7},
         "controller": SCHEDULING,
@@ -58,6 +58,7 @@ MATRIX: dict[str, Values] = {
     },
     "host network": {"webhook": {"hostNetwork": True, "port": 10250, "replicas": 3}},
     "bare": {
+        "admission": {"workloads": {"enabled": False}},
         "runAsUser": None, "networkPolicy": {"enabled": False}, "listenAddress": "::",
         "webhook": {"replicas": 1, "preStopSeconds": 0, "resources": None, "topologySpreadConstraints": []},
         "controller": {"replicas": 1, "resources": None, "topologySpreadConstraints": []},

@@ -7,7 +7,10 @@ import pytest
 
 from tests.chart.helm import Helm
 from tests.chart.rendering import JsonObject, render
+from tests.core import kit
+from tests.core.kit import kind_of, pod, workload
 from webhook import vocabulary
+from webhook.reasons import Reason
 
 pytestmark = pytest.mark.chart
 
@@ -19,15 +22,18 @@ BARE: JsonObject = {"metadata": {}}
 ENDING: JsonObject = {"metadata": {**OTHERWISE["metadata"], "deletionTimestamp": "2030-01-01T00:00:00Z"}}
 
 
+PODS, WORKLOADS = "validate.modelfit.llmfit.ai", "workloads.modelfit.llmfit.ai"
+
+
 @pytest.mark.parametrize("kind", BOTH)
 def test_each_webhook_is_declared_as_it_is(helm: Helm, kind: str) -> None:
     for hook in render(helm).one(kind)["webhooks"]:
         assert hook["sideEffects"] == "None"
         assert hook["admissionReviewVersions"] == ["v1"]
         assert hook["timeoutSeconds"] == 5
-        assert hook["failurePolicy"] == "Fail"
+        assert hook["failurePolicy"] == ("Ignore" if hook["name"] == WORKLOADS else "Fail")
         assert hook["matchPolicy"] == "Equivalent"
-        assert len({hook["name"]}) == 1
+        assert hook["name"].endswith(vocabulary.WEBHOOK_NAMES)
 
 
 def test_the_mutating_webhook_is_asked_about_the_creation_of_pods_and_nothing_else(helm: Helm) -> None:
@@ -61,7 +67,7 @@ def test_namespaces_that_are_left_alone(helm: Helm, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_pods_labelled_to_be_left_alone_are(helm: Helm, kind: str) -> None:
-    for hook in render(helm).one(kind)["webhooks"]:
+    for hook in pod_hooks(helm, kind):
         assert not selected(hook["objectSelector"], {vocabulary.INJECT: vocabulary.INJECT_DISABLED})
         assert selected(hook["objectSelector"], {})
 
@@ -69,7 +75,7 @@ def test_pods_labelled_to_be_left_alone_are(helm: Helm, kind: str) -> None:
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize(("pod", "asked"), [(ANNOTATED, True), (PLAIN, False), (BARE, False)])
 def test_only_annotated_pods_are_asked_about(helm: Helm, kind: str, pod: JsonObject, asked: bool) -> None:
-    for hook in render(helm).one(kind)["webhooks"]:
+    for hook in pod_hooks(helm, kind):
         assert matches(hook, "CREATE", pod, None) is asked
 
 
@@ -87,8 +93,123 @@ def test_only_annotated_pods_are_asked_about(helm: Helm, kind: str, pod: JsonObj
 def test_an_update_is_asked_about_only_if_it_changes_the_annotation(
     helm: Helm, old: JsonObject, new: JsonObject, asked: bool
 ) -> None:
-    (hook,) = render(helm).one(BOTH[1])["webhooks"]
+    (hook,) = pod_hooks(helm, BOTH[1])
     assert matches(hook, "UPDATE", new, old) is asked
+
+
+def test_the_workloads_that_are_asked_about_are_those_that_the_core_knows(helm: Helm) -> None:
+    hook = workloads_hook(helm)
+    assert hook["clientConfig"]["service"]["path"] == "/validate"
+    named = {
+        (group, resource) for rule in hook["rules"] for group in rule["apiGroups"] for resource in rule["resources"]
+    }
+    assert named == {(group, f"{kind.lower()}s") for kind, group in kit.WORKLOADS.items()}
+    for rule in hook["rules"]:
+        assert (rule["apiVersions"], rule["operations"], rule["scope"]) == (["v1"], ["CREATE", "UPDATE"], "Namespaced")
+
+
+def test_an_operator_can_have_workloads_refused_or_not_asked_about(helm: Helm) -> None:
+    strict = render(helm, {"admission": {"failurePolicy": "Ignore", "workloads": {"failurePolicy": "Fail"}}})
+    pods, workloads = strict.one(BOTH[1])["webhooks"]
+    assert (pods["failurePolicy"], workloads["failurePolicy"]) == ("Ignore", "Fail")
+    without = render(helm, {"admission": {"workloads": {"enabled": False}}})
+    assert [hook["name"] for hook in without.one(BOTH[1])["webhooks"]] == [PODS]
+
+
+LABELS = {"labels": {vocabulary.INJECT: vocabulary.INJECT_DISABLED}}
+FIT, OTHER_FIT = pod(), pod('{"min_vram_gb": 9}')
+DISABLED_FIT = {**FIT, "metadata": FIT["metadata"] | LABELS}
+NO_ANNOTATIONS: JsonObject = {**FIT, "metadata": {}}
+
+
+def owned(version: str, kind: str, **members: object) -> JsonObject:
+    return {"ownerReferences": [{"apiVersion": version, "kind": kind, "name": "x", **members}]}
+
+
+@pytest.mark.parametrize("kind", kit.WORKLOADS)
+@pytest.mark.parametrize(
+    ("template", "metadata", "asked"),
+    [
+        pytest.param(FIT, {}, True, id="annotated"),
+        pytest.param(pod(None), {}, False, id="not annotated"),
+        pytest.param(pod(None), {"annotations": {vocabulary.MODEL_FIT: "{}"}}, False, id="annotated outside"),
+        pytest.param(NO_ANNOTATIONS, {}, False, id="no annotations"),
+        pytest.param(DISABLED_FIT, {}, False, id="left alone"),
+        pytest.param(FIT, LABELS, True, id="labelled outside"),
+        pytest.param(FIT, owned("apps/v1", "Deployment", controller=True), False, id="of a Deployment"),
+        pytest.param(FIT, owned("batch/v1", "CronJob", controller=True), False, id="of a CronJob"),
+        pytest.param(FIT, owned("apps/v1", "Deployment"), True, id="not a controller's"),
+        pytest.param(FIT, owned("apps/v1", "Deployment", controller=False), True, id="expressly not a controller's"),
+        pytest.param(FIT, owned("argoproj.io/v1alpha1", "Rollout", controller=True), True, id="of another kind"),
+    ],
+)
+def test_only_workloads_with_annotated_templates_are_asked_about(
+    helm: Helm, kind: str, template: JsonObject, metadata: JsonObject, asked: bool
+) -> None:
+    target = workload(kind, template, **metadata)
+    assert matches(workloads_hook(helm), "CREATE", target, None) is asked
+    # The core, asked all the same, finds nothing to look at.
+    looked_at = kit.validate(target, kind=kind_of(target)).reason
+    assert (looked_at == Reason.VALID) is asked
+
+
+@pytest.mark.parametrize("kind", kit.WORKLOADS)
+@pytest.mark.parametrize(
+    ("old", "new", "metadata", "asked"),
+    [
+        pytest.param(FIT, FIT, {}, False, id="unchanged"),
+        pytest.param(FIT, pod(nodeName="n"), {}, False, id="changed elsewhere"),
+        pytest.param(FIT, pod(annotations={"a": "b"}), {}, False, id="another annotation"),
+        pytest.param(FIT, OTHER_FIT, {}, True, id="changed"),
+        pytest.param(pod(None), FIT, {}, True, id="added"),
+        pytest.param(NO_ANNOTATIONS, FIT, {}, True, id="added to none"),
+        pytest.param(FIT, pod(None), {}, False, id="removed"),
+        pytest.param(FIT, DISABLED_FIT, {}, False, id="left alone from now on"),
+        pytest.param(DISABLED_FIT, FIT, {}, True, id="no longer left alone"),
+        pytest.param(FIT, OTHER_FIT, {"deletionTimestamp": "2030-01-01T00:00:00Z"}, False, id="being deleted"),
+        *(
+            pytest.param(FIT, pod(annotations={key: value}), {}, True, id=f"{key} {value or 'empty'}")
+            for key in (vocabulary.CONTAINERS, vocabulary.PROFILE, vocabulary.DEVICE_COUNT)
+            for value in ("", "server")
+        ),
+        pytest.param(
+            pod(annotations={vocabulary.PROFILE: "amd"}),
+            pod(annotations={vocabulary.CONTAINERS: "amd"}),
+            {},
+            True,
+            id="one for another",
+        ),
+    ],
+)
+def test_an_update_of_a_workload_is_asked_about_only_if_it_changes_what_its_template_asks_of_us(
+    helm: Helm, kind: str, old: JsonObject, new: JsonObject, metadata: JsonObject, asked: bool
+) -> None:
+    target, before = workload(kind, new, **metadata), workload(kind, old, **metadata)
+    assert matches(workloads_hook(helm), "UPDATE", target, before) is asked
+    reason = kit.validate(target, kind=kind_of(target), operation="UPDATE", old=before).reason
+    spared = {Reason.ANNOTATION_UNCHANGED, Reason.NOT_ANNOTATED, Reason.DISABLED, Reason.BEING_DELETED}
+    assert (reason not in spared) is asked
+
+
+@pytest.mark.parametrize("spec", [None, {}, {"template": {}}, {"template": {"spec": {}}}, {"jobTemplate": {}},
+                                  {"jobTemplate": {"spec": {}}}, {"template": {"metadata": {}}}], ids=str)  # fmt: skip
+def test_no_shape_of_a_workload_makes_a_condition_fail(helm: Helm, spec: JsonObject | None) -> None:
+    odd: JsonObject = {"metadata": {}} if spec is None else {"metadata": {}, "spec": spec}
+    hook = workloads_hook(helm)
+    assert not matches(hook, "CREATE", odd, None)
+    assert not matches(hook, "UPDATE", odd, workload("Job"))
+    assert matches(hook, "UPDATE", workload("Job"), odd)
+
+
+def pod_hooks(helm: Helm, kind: str) -> list[JsonObject]:
+    """The webhooks of a configuration that are asked about pods."""
+    return [hook for hook in render(helm).one(kind)["webhooks"] if hook["name"] != WORKLOADS]
+
+
+def workloads_hook(helm: Helm) -> JsonObject:
+    """The one that is asked about workloads."""
+    (hook,) = (hook for hook in render(helm).one(BOTH[1])["webhooks"] if hook["name"] == WORKLOADS)
+    return hook
 
 
 def selected(selector: JsonObject, labels: dict[str, str]) -> bool:

@@ -32,6 +32,7 @@ OTHER: dict[str, object] = {
     "certificates.secret.caBundle": "-----BEGIN CERTIFICATE-----\nOTHER",
     "certificates.controller.authorityLifetimeDays": 100,
     "admission.failurePolicy": "Ignore",
+    "admission.workloads.failurePolicy": "Fail",
     "admission.excludedNamespaces": ["other"],
     "service.ipFamilyPolicy": "SingleStack",
     "listenAddress": "::",
