@@ -97,7 +97,7 @@ def test_readme_and_schema_are_current() -> None:
     assert (CHART / "values.schema.json").read_text() == schema.render(VALUES), "run python -m tests.chart"
 
 
-@pytest.mark.parametrize("group", [None, *{leaf.path[0] for leaf in LEAVES if len(leaf.path) > 1}])
+@pytest.mark.parametrize("group", [None, *sorted({leaf.path[0] for leaf in LEAVES if len(leaf.path) > 1})])
 @pytest.mark.chart
 def test_a_value_that_does_not_exist_stops_the_rendering(every_helm: Helm, group: str | None) -> None:
     values: Values = {"replicaz": 3} if group is None else {group: {"replicaz": 3}}
