@@ -15,7 +15,7 @@ FUZZ_SECONDS ?= 180
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format fuzz bench controlplane demo-cluster clean
+.PHONY: help demo test check format fuzz soak bench controlplane demo-cluster clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ format: $(DEV) ## Format the code
 
 fuzz: $(DEV) ## Look for an input that breaks it, for FUZZ_SECONDS (180)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.fuzz
+
+soak: $(DEV) ## Everything at once on a control plane, for MINUTES (10): load, restarts, rotations, hostile peers
+	@MINUTES=$(MINUTES) $(BIN)/python -m tests.soak
 
 bench: $(DEV) ## Measure the webhook against bare Flask, side by side
 	$(BIN)/python -m benchmarks.webhook

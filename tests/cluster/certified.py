@@ -181,7 +181,13 @@ class Replica:
     """A webhook as a pod has it: started once the Secret has what it mounts, and its mount kept up to date. A context
     manager."""
 
-    def __init__(self, installation: Installation, *, sync_seconds: float = SYNC_SECONDS) -> None:
+    def __init__(
+        self,
+        installation: Installation,
+        *,
+        sync_seconds: float = SYNC_SECONDS,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._sync_seconds = sync_seconds
         self.port = free_port()
         folder = workspace.current().folder("replica")
@@ -190,7 +196,9 @@ class Replica:
         self._volume = Volume(installation.api, NAMESPACE, volume, folder / "certs")
         certificate, key = (self._volume.folder / name for name in MOUNTED)
         self.process = modelfit(
-            "webhook", *("serve", "--host", LOOPBACK, "--port", str(self.port), "--cert", certificate, "--key", key)
+            "webhook",
+            *("serve", "--host", LOOPBACK, "--port", str(self.port), "--cert", certificate, "--key", key),
+            environment=environment,
         )
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._live, daemon=True, name="replica")

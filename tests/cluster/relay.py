@@ -1,4 +1,4 @@
-"""A way to the API server that can be cut: a TCP relay that passes everything on, until it passes nothing on."""
+"""A TCP relay that passes everything on, until it passes nothing on: a way to the API server that can be cut."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from .servers import LOOPBACK
 
 
 class Relay:
-    """Listens on a port of its own and passes connections on to `port`. `url` is what to use for the API server's.
+    """Listens on a `port` of its own and passes connections on to port `to`, or to the one that `to` gives for each;
+    where that raises OSError the connection is closed. `url` is what to use for the API server's.
 
     `freeze()` drops all bytes from then on without closing anything: what a lost route looks like to both sides. New
     connections are accepted by the kernel and get no answer either. `thaw()` lets new connections through; the ones
     that were there while frozen have lost bytes, and stay silent. `cut()` closes all connections.
     """
 
-    def __init__(self, port: int) -> None:
-        self._to = (LOOPBACK, port)
-        self._listener = socket.create_server((LOOPBACK, free_port()))
-        self.url = f"https://{LOOPBACK}:{self._listener.getsockname()[1]}"
+    def __init__(self, to: int | Callable[[], int]) -> None:
+        self._to = to if callable(to) else lambda: to
+        self.port = free_port()
+        self._listener = socket.create_server((LOOPBACK, self.port), backlog=1024)
+        self.url = f"https://{LOOPBACK}:{self.port}"
         self._open = threading.Event()
         self._open.set()
         self._closed = False
@@ -88,7 +90,7 @@ class _Pair:
     """One relayed connection, moved by a thread of its own."""
 
     def __init__(
-        self, near: socket.socket, to: tuple[str, int], *, silent: bool, ended: Callable[[_Pair], None]
+        self, near: socket.socket, to: Callable[[], int], *, silent: bool, ended: Callable[[_Pair], None]
     ) -> None:
         self.silent = silent
         self._near, self._to, self._ended = near, to, ended
@@ -108,7 +110,7 @@ class _Pair:
                 if self.silent:
                     select.select([self._stopped], [], [])
                     return
-                with socket.create_connection(self._to, timeout=5) as far:
+                with socket.create_connection((LOOPBACK, self._to()), timeout=5) as far:
                     self._move(far)
         except OSError:
             # Either side went away: both sockets are closed, which is what the other side is to see.

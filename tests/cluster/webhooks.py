@@ -50,28 +50,32 @@ def registered(
     `ca` is the PEM that the webhook's certificate is checked against. In effect inside the `with`, and no longer after
     it. Pods: CREATE for both, UPDATE for the validating one; workloads' pod templates: the validating one.
     """
-    client = {"caBundle": base64.b64encode(ca).decode()}
-    hooks: list[tuple[str, list[JsonObject]]] = []
-    if mutate:
-        to = {**client, "url": f"{url}/mutate"}
-        hook = _webhook(MUTATING, to, _PODS, ["CREATE"], _OF_POD, failure_policy)
-        hooks.append(("MutatingWebhookConfiguration", [{**hook, "reinvocationPolicy": "IfNeeded"}]))
-    if validate:
-        to = {**client, "url": f"{url}/validate"}
-        both = ["CREATE", "UPDATE"]
-        pods = _webhook(VALIDATING, to, _PODS, both, _OF_POD, failure_policy)
-        workloads = _webhook(VALIDATING_TEMPLATES, to, _WORKLOADS, both, _OF_TEMPLATE, failure_policy)
-        hooks.append(("ValidatingWebhookConfiguration", [pods, workloads]))
+    bundle = base64.b64encode(ca).decode()
+    wanted = {"MutatingWebhookConfiguration": mutate, "ValidatingWebhookConfiguration": validate}
+    hooks = ours(lambda route: {"caBundle": bundle, "url": url + route}, failure_policy)
     name = f"modelfit-{secrets.token_hex(3)}"
-    for kind, webhooks in hooks:
-        _create(plane, kind, name, webhooks)
+    for kind in wanted:
+        if wanted[kind]:
+            create_configuration(plane, kind, name, hooks[kind])
     try:
-        _wait_in_effect(plane, mutate=mutate, validate=validate)
+        wait_in_effect(plane, mutate=mutate, validate=validate)
         yield
     finally:
-        for kind, _ in hooks:
-            plane.api().delete(path(kind, None, name))
-        _wait_out_of_effect(plane)
+        for kind in wanted:
+            plane.api().delete_if_there(path(kind, None, name))
+        wait_out_of_effect(plane)
+
+
+def ours(client: Callable[[str], JsonObject], failure_policy: FailurePolicy = "Fail") -> dict[str, list[JsonObject]]:
+    """The webhooks of each configuration, by its kind; `client` gives whom to call for `/mutate` or `/validate`."""
+    mutating = _webhook(MUTATING, client("/mutate"), _PODS, ["CREATE"], _OF_POD, failure_policy)
+    to, both = client("/validate"), ["CREATE", "UPDATE"]
+    pods = _webhook(VALIDATING, to, _PODS, both, _OF_POD, failure_policy)
+    workloads = _webhook(VALIDATING_TEMPLATES, to, _WORKLOADS, both, _OF_TEMPLATE, failure_policy)
+    return {
+        "MutatingWebhookConfiguration": [{**mutating, "reinvocationPolicy": "IfNeeded"}],
+        "ValidatingWebhookConfiguration": [pods, workloads],
+    }
 
 
 @contextmanager
@@ -82,13 +86,13 @@ def registered_for_pods(
     hook = _webhook(name, {"url": url, "caBundle": base64.b64encode(ca).decode()}, _PODS, ["CREATE"], None, "Fail")
     kind = "MutatingWebhookConfiguration" if mutating else "ValidatingWebhookConfiguration"
     configuration = f"other-{secrets.token_hex(3)}"
-    _create(plane, kind, configuration, [hook])
+    create_configuration(plane, kind, configuration, [hook])
     try:
         _wait_called(plane, name)
         yield
     finally:
         plane.api().delete(path(kind, None, configuration))
-        _wait_out_of_effect(plane, name)
+        wait_out_of_effect(plane, name)
 
 
 def calls(plane: ControlPlane, webhook: str) -> float:
@@ -124,7 +128,8 @@ def _webhook(
     return hook
 
 
-def _create(plane: ControlPlane, kind: str, name: str, webhooks: list[JsonObject]) -> None:
+def create_configuration(plane: ControlPlane, kind: str, name: str, webhooks: list[JsonObject]) -> None:
+    """Creates a webhook configuration; it comes into effect a moment later."""
     api_version = "admissionregistration.k8s.io/v1"
     plane.api().create({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "webhooks": webhooks})
 
@@ -150,7 +155,8 @@ def _wait_called(plane: ControlPlane, webhook: str) -> None:
     wait_for(f"the API server calls webhook {webhook}", _called(plane, webhook))
 
 
-def _wait_in_effect(plane: ControlPlane, *, mutate: bool, validate: bool) -> None:
+def wait_in_effect(plane: ControlPlane, *, mutate: bool = True, validate: bool = True) -> None:
+    """Waits until the API server calls our webhooks."""
     if mutate:
         _wait_called(plane, MUTATING)
     # Where the first one refuses (its server is down) the second is never asked; it came into effect with it.
@@ -158,7 +164,8 @@ def _wait_in_effect(plane: ControlPlane, *, mutate: bool, validate: bool) -> Non
         _wait_called(plane, VALIDATING)
 
 
-def _wait_out_of_effect(plane: ControlPlane, *webhooks: str) -> None:
+def wait_out_of_effect(plane: ControlPlane, *webhooks: str) -> None:
+    """Waits until the API server calls none of these webhooks any more; of ours where none is named."""
     for webhook in webhooks or (MUTATING, VALIDATING):
         wait_for(
             f"the API server no longer calls webhook {webhook}", _called(plane, webhook), lambda called: not called

@@ -1,76 +1,17 @@
 """Peers that are slow, silent, wrong or gone, beside ordinary ones."""
 
-import contextlib
 import itertools
 import json
 import os
-import socket
-import ssl
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pytest
 
-from tests.core import kit
+from tests.wire.peers import BODY, JSON, answer, call, hello, is_over, more, reset, send_and_close, taken
 from tests.wire.process import PATIENCE, Launcher, Served, review, wait_until
 from webhook.server import limits
 from webhook.settings import Settings
-
-BODY = json.dumps(kit.body(kit.pod())).encode()
-JSON = "Content-Type: application/json\r\n"
-
-
-def call(body: bytes = BODY, headers: str = JSON, path: str = "/mutate", length: int | None = None) -> bytes:
-    """A POST, written out."""
-    size = len(body) if length is None else length
-    return f"POST {path} HTTP/1.1\r\nHost: x\r\n{headers}Content-Length: {size}\r\n\r\n".encode() + body
-
-
-def hello() -> bytes:
-    """A ClientHello as Python's TLS sends it."""
-    outgoing = ssl.MemoryBIO()
-    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
-    with pytest.raises(ssl.SSLWantReadError):
-        client.do_handshake()
-    return outgoing.read()
-
-
-def answer(peer: socket.socket) -> tuple[int, bytes, bytes]:
-    """Status, header and body of the next answer. Raises EOFError where there is none."""
-    data = b""
-    while b"\r\n\r\n" not in data:
-        data += _more(peer)
-    header, _, body = data.partition(b"\r\n\r\n")
-    length = int(header.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
-    while len(body) < length:
-        body += _more(peer)
-    return int(header.split()[1]), header, body
-
-
-def _more(peer: socket.socket) -> bytes:
-    data = peer.recv(65536)
-    if not data:
-        raise EOFError
-    return data
-
-
-def is_over(peer: socket.socket) -> bool:
-    """The server has ended the connection."""
-    try:
-        return not peer.recv(1)
-    except ConnectionError:
-        return True
-
-
-def _taken(peer: socket.socket, pieces: Iterable[bytes], pause: float = 0.0) -> int:
-    """Bytes that the server takes before it ends the connection, at most those of `pieces`."""
-    taken = 0
-    with contextlib.suppress(OSError):
-        for piece in pieces:
-            peer.sendall(piece)
-            taken += len(piece)
-            time.sleep(pause)
-    return taken
 
 
 def slowest(served: Served, rounds: int = 20) -> float:
@@ -120,7 +61,7 @@ def test_a_peer_that_sends_a_byte_now_and_then_is_ended_too(launcher: Launcher) 
         peer = served.tls()
         started = time.monotonic()
         sent = call(b" " * 1000)
-        assert _taken(peer, [bytes([byte]) for byte in sent], pause=0.2) < len(sent)
+        assert taken(peer, [bytes([byte]) for byte in sent], pause=0.2) < len(sent)
         assert time.monotonic() - started < PATIENCE
 
 
@@ -186,7 +127,7 @@ def test_a_body_that_never_ends_gets_its_413_and_costs_the_connection(launcher: 
         peer.sendall(call(b"", length=1 << 40))
         assert answer(peer)[0] == 413
         # What the limits allow, the farewell's part, and what buffers on the way hold.
-        assert _taken(peer, itertools.repeat(b"x" * 65536)) < 2 * limits.UNREAD_BYTES + (16 << 20)
+        assert taken(peer, itertools.repeat(b"x" * 65536)) < 2 * limits.UNREAD_BYTES + (16 << 20)
         review(served.client())
 
 
@@ -204,7 +145,7 @@ def test_requests_that_are_sent_at_once_are_answered_in_turn(launcher: Launcher)
         peer.sendall(call() + call(path="/wrong") + call())
         data = b""
         while data.count(b"HTTP/1.1 ") < 3:
-            data += _more(peer)
+            data += more(peer)
         assert [part.split()[0] for part in data.split(b"HTTP/1.1 ")[1:]] == [b"200", b"404", b"200"]
 
 
@@ -212,7 +153,7 @@ def test_a_client_that_asks_first_is_told_to_continue(launcher: Launcher) -> Non
     with launcher.serving() as served:
         peer = served.tls()
         peer.sendall(call(b"", headers=f"{JSON}Expect: 100-continue\r\n", length=len(BODY)))
-        assert _more(peer) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        assert more(peer) == b"HTTP/1.1 100 Continue\r\n\r\n"
         peer.sendall(BODY)
         assert answer(peer)[0] == 200
 
@@ -231,7 +172,7 @@ def test_plain_http_is_told_that_the_port_speaks_https(launcher: Launcher) -> No
     with launcher.serving() as served:
         peer = served.connect()
         peer.sendall(call())
-        assert b"HTTPS only" in _more(peer)
+        assert b"HTTPS only" in more(peer)
 
 
 @pytest.mark.parametrize(
@@ -261,15 +202,15 @@ def test_noise_harms_no_review_no_worker_and_fills_no_log(launcher: Launcher) ->
         wait_until(lambda: len(served.workers) == 2, "the workers")
         workers, kept = served.workers, served.client()
         noise: list[Callable[[], None]] = [
-            lambda: _reset(served.connect()),
-            lambda: _send_and_close(served.connect(), call()),
-            lambda: _send_and_close(served.connect(), os.urandom(500)),
-            lambda: _send_and_close(served.connect(), hello()),
-            lambda: _reset(served.tls()),
-            lambda: _send_and_close(served.tls(), os.urandom(500)),
-            lambda: _send_and_close(served.tls(), call()[:-10]),
-            lambda: _send_and_close(served.tls(), call()),
-            lambda: _send_and_close(served.tls(), call(b"x" * (3 << 20))),
+            lambda: reset(served.connect()),
+            lambda: send_and_close(served.connect(), call()),
+            lambda: send_and_close(served.connect(), os.urandom(500)),
+            lambda: send_and_close(served.connect(), hello()),
+            lambda: reset(served.tls()),
+            lambda: send_and_close(served.tls(), os.urandom(500)),
+            lambda: send_and_close(served.tls(), call()[:-10]),
+            lambda: send_and_close(served.tls(), call()),
+            lambda: send_and_close(served.tls(), call(b"x" * (3 << 20))),
         ]
         for index in range(300):
             noise[index % len(noise)]()
@@ -281,21 +222,6 @@ def test_noise_harms_no_review_no_worker_and_fills_no_log(launcher: Launcher) ->
         others = [line for line in served.lines() if line["msg"] != "review"]
         assert len(others) < 5, others
         assert served.metric('modelfit_broken_connections_total{cause="handshake"}') > 50
-
-
-def _reset(peer: socket.socket) -> None:
-    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-    peer.close()
-
-
-def _send_and_close(peer: socket.socket, data: bytes) -> None:
-    try:
-        peer.sendall(data)
-    except OSError:
-        # It may have hung up on us first.
-        return
-    finally:
-        peer.close()
 
 
 def test_more_connections_than_there_may_be_wait_and_are_served_later(launcher: Launcher) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.core import kit
+from tests.wire.peers import answer, call, is_over
 from tests.wire.process import Launcher, Served, review, wait_until
-from tests.wire.test_peers import answer, call, is_over
 
 
 def drains(served: Served) -> bool:

@@ -1,0 +1,139 @@
+"""Peers that a webhook is to survive. Each function is run in a process of its own, so that they do not slow down those
+who measure; it talks to the webhook at `port` and counts what it did, by name."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import ssl
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+
+from tests.cluster.servers import LOOPBACK
+from tests.cluster.service import unchecked
+from tests.wire.peers import answer, call, hello, more, reset, send_and_close, taken
+
+RESET = "connect and reset"
+ACCEPTED_OLD_TLS = "old TLS, accepted"
+"""What must never be counted."""
+NOBODY = "nobody there"
+"""The webhook was restarted just then."""
+
+PATIENCE = 15.0
+RESETS, OTHERS, SILENT, SLOW = 1000, 10, 64, 10
+"""Those that are silent and slow stay, and are half as many as a webhook lets in here."""
+SLOW_SECONDS = 4.0
+
+
+def hostilities(port: int) -> Mapping[str, int]:
+    """One round of everything that is no review."""
+    done: Counter[str] = Counter()
+    slow = [threading.Thread(target=_drip, args=(port,)) for _ in range(SLOW)]
+    for thread in slow:
+        thread.start()
+    done["a byte now and then"] += SLOW
+    with ExitStack() as silent:
+        for number in range(SILENT):
+            done[_attempt("silent, or half a ClientHello", lambda: _stay(port, silent, number % 2))] += 1  # noqa: B023
+        for name, times, act in _kinds():
+            for _ in range(times):
+                done[_attempt(name, lambda: act(port))] += 1  # noqa: B023
+        for thread in slow:
+            thread.join()
+    return done
+
+
+def _kinds() -> list[tuple[str, int, Callable[[int], str | None]]]:
+    """What each sends that does not stay: its name, how many there are, and the deed, which may give another name."""
+    return [
+        (RESET, RESETS, lambda port: reset(_connect(port))),
+        ("plain HTTP", OTHERS, _plain_http),
+        ("old TLS, refused", OTHERS, _old_tls),
+        ("random bytes", OTHERS, lambda port: send_and_close(_connect(port), os.urandom(500))),
+        ("random bytes over TLS", OTHERS, lambda port: send_and_close(_tls(port), os.urandom(500))),
+        ("half a request", OTHERS, lambda port: send_and_close(_tls(port), call()[:-10])),
+        ("gone before the answer", OTHERS, lambda port: send_and_close(_tls(port), call())),
+        ("3 MB of no JSON", OTHERS, _three_megabytes),
+    ]
+
+
+def _attempt(name: str, act: Callable[[], str | None]) -> str:
+    try:
+        return act() or name
+    except (OSError, EOFError):
+        return NOBODY
+
+
+def crowd(port: int, clients: int, seconds: float) -> Mapping[str, int]:
+    """So many clients that review without a pause, each time over a new connection, which it keeps for a moment."""
+    done: Counter[str] = Counter()
+    ends = time.monotonic() + seconds
+
+    def review() -> None:
+        while time.monotonic() < ends:
+            try:
+                with _tls(port) as peer:
+                    peer.sendall(call())
+                    done["answered" if answer(peer)[0] == 200 else "refused"] += 1
+                    time.sleep(0.1)
+            except (OSError, EOFError):
+                done["given up"] += 1
+
+    threads = [threading.Thread(target=review) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return done
+
+
+def _connect(port: int) -> socket.socket:
+    return socket.create_connection((LOOPBACK, port), timeout=PATIENCE)
+
+
+def _tls(port: int) -> ssl.SSLSocket:
+    return unchecked().wrap_socket(_connect(port))
+
+
+def _stay(port: int, silent: ExitStack, begins: int) -> None:
+    peer = silent.enter_context(_connect(port))
+    if begins:
+        peer.sendall(hello()[:100])
+
+
+def _plain_http(port: int) -> None:
+    with _connect(port) as peer:
+        peer.sendall(call())
+        more(peer)
+
+
+def _old_tls(port: int) -> str | None:
+    context = unchecked()
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
+    peer = _connect(port)
+    try:
+        with context.wrap_socket(peer):
+            return ACCEPTED_OLD_TLS
+    except ssl.SSLError:
+        return None
+
+
+def _three_megabytes(port: int) -> None:
+    with _tls(port) as peer:
+        peer.sendall(call(b"x" * (3 << 20)))
+        answer(peer)
+
+
+def _drip(port: int) -> None:
+    """Stops by itself before the server's patience ends, so that the two take turns at ending it."""
+    with contextlib.suppress(OSError), _tls(port) as peer:
+        pieces = [bytes([byte]) for byte in call()]
+        taken(peer, pieces[: int(SLOW_SECONDS / 0.2)], pause=0.2)
