@@ -208,7 +208,8 @@ def pod_hooks(helm: Helm, kind: str) -> list[JsonObject]:
 
 def workloads_hook(helm: Helm) -> JsonObject:
     """The one that is asked about workloads."""
-    (hook,) = (hook for hook in render(helm).one(BOTH[1])["webhooks"] if hook["name"] == WORKLOADS)
+    hook: JsonObject
+    (hook,) = (each for each in render(helm).one(BOTH[1])["webhooks"] if each["name"] == WORKLOADS)
     return hook
 
 
