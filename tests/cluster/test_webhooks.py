@@ -13,7 +13,7 @@ from .foreign import ForeignWebhook, allow, refuse
 from .namespaces import Namespace
 from .pods import cron_job, deployment, pod
 from .ports import free_port
-from .waiting import NotInTimeError
+from .waiting import NotInTimeError, wait_for
 from .webhooks import (
     ANNOTATION,
     HARMLESS,
@@ -84,10 +84,15 @@ def test_annotated_templates_are_sent_for_validation(
         before = calls(controlplane, VALIDATING_TEMPLATES)
         for manifest in (deployment("fit", 0, ANNOTATED), cron_job("fit", ANNOTATED)):
             namespace.create(manifest)
-        # The ReplicaSet, and the annotation that the Deployment gets with it, may be asked about meanwhile.
-        created = [sent["kind"]["kind"] for sent in asked if sent["name"] == "fit" and sent["operation"] == "CREATE"]
-        assert created == ["Deployment", "CronJob"]
-        assert calls(controlplane, VALIDATING_TEMPLATES) >= before + 2
+        # Nobody is asked about the ReplicaSet, nor about the annotation that the Deployment gets with it.
+        wait_for(
+            "there is a ReplicaSet", lambda: namespace.api.list(namespace.path("ReplicaSet")), lambda it: len(it) == 2
+        )
+        assert [(sent["kind"]["kind"], sent["operation"]) for sent in asked] == [
+            ("Deployment", "CREATE"),
+            ("CronJob", "CREATE"),
+        ]
+        assert calls(controlplane, VALIDATING_TEMPLATES) == before + 2
 
 
 def test_it_is_out_of_effect_after_the_with(

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import base64
+import functools
+import json
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Literal
+
+import yaml
 
 from .api import JsonObject
 from .controlplane import ControlPlane
@@ -20,19 +25,12 @@ HARMLESS = '{"model": "probe", "min_ram_gb": 1, "min_vram_gb": 0}'
 
 MUTATING = "mutate.modelfit.llmfit.ai"
 VALIDATING = "validate.modelfit.llmfit.ai"
-VALIDATING_TEMPLATES = "validate-templates.modelfit.llmfit.ai"
+VALIDATING_TEMPLATES = "workloads.modelfit.llmfit.ai"
 
 FailurePolicy = Literal["Fail", "Ignore"]
 
-_PODS = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "scope": "Namespaced"}
-_WORKLOADS = {
-    "apiGroups": ["apps", "batch"],
-    "apiVersions": ["v1"],
-    "resources": ["deployments", "statefulsets", "daemonsets", "replicasets", "jobs", "cronjobs"],
-    "scope": "Namespaced",
-}
-_OF_POD = "object.metadata"
-_OF_TEMPLATE = "(object.kind == 'CronJob' ? object.spec.jobTemplate.spec : object.spec).template.metadata"
+_SHIPPED = Path(__file__).parents[1] / "golden" / "chart" / "defaults.yaml"
+"""What the chart renders; a test of the chart keeps it current. Helm is not needed here."""
 
 
 @contextmanager
@@ -45,10 +43,10 @@ def registered(
     mutate: bool = True,
     validate: bool = True,
 ) -> Iterator[None]:
-    """Has the API server call `<url>/mutate` and `<url>/validate` for annotated objects, and for no others.
+    """Has the API server call `<url>/mutate` and `<url>/validate` for what the chart has it call them for.
 
     `ca` is the PEM that the webhook's certificate is checked against. In effect inside the `with`, and no longer after
-    it. Pods: CREATE for both, UPDATE for the validating one; workloads' pod templates: the validating one.
+    it.
     """
     bundle = base64.b64encode(ca).decode()
     wanted = {"MutatingWebhookConfiguration": mutate, "ValidatingWebhookConfiguration": validate}
@@ -67,15 +65,21 @@ def registered(
 
 
 def ours(client: Callable[[str], JsonObject], failure_policy: FailurePolicy = "Fail") -> dict[str, list[JsonObject]]:
-    """The webhooks of each configuration, by its kind; `client` gives whom to call for `/mutate` or `/validate`."""
-    mutating = _webhook(MUTATING, client("/mutate"), _PODS, ["CREATE"], _OF_POD, failure_policy)
-    to, both = client("/validate"), ["CREATE", "UPDATE"]
-    pods = _webhook(VALIDATING, to, _PODS, both, _OF_POD, failure_policy)
-    workloads = _webhook(VALIDATING_TEMPLATES, to, _WORKLOADS, both, _OF_TEMPLATE, failure_policy)
-    return {
-        "MutatingWebhookConfiguration": [{**mutating, "reinvocationPolicy": "IfNeeded"}],
-        "ValidatingWebhookConfiguration": [pods, workloads],
-    }
+    """The webhooks of each configuration, by its kind, as the chart has them by default; `client` gives whom to call
+    for `/mutate` or `/validate`, `failure_policy` is that of those for pods."""
+    hooks: dict[str, list[JsonObject]] = json.loads(_shipped())
+    for each in (each for webhooks in hooks.values() for each in webhooks):
+        each["clientConfig"] = client(each["clientConfig"]["service"]["path"])
+        if each["name"] != VALIDATING_TEMPLATES:
+            each["failurePolicy"] = failure_policy
+    return hooks
+
+
+@functools.cache
+def _shipped() -> str:
+    """JSON: the webhooks by the kind of their configuration."""
+    rendered = yaml.safe_load_all(_SHIPPED.read_text("utf-8"))
+    return json.dumps({each["kind"]: each["webhooks"] for each in rendered if "webhooks" in each})
 
 
 @contextmanager
@@ -83,7 +87,14 @@ def registered_for_pods(
     plane: ControlPlane, url: str, ca: bytes, *, mutating: bool = False, name: str = "pods.other.test"
 ) -> Iterator[None]:
     """Some other party's webhook at `url`, called for every pod that is created (Fail). In effect inside the `with`."""
-    hook = _webhook(name, {"url": url, "caBundle": base64.b64encode(ca).decode()}, _PODS, ["CREATE"], None, "Fail")
+    hook: JsonObject = {
+        "name": name,
+        "clientConfig": {"url": url, "caBundle": base64.b64encode(ca).decode()},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 5,
+    }
     kind = "MutatingWebhookConfiguration" if mutating else "ValidatingWebhookConfiguration"
     configuration = f"other-{secrets.token_hex(3)}"
     create_configuration(plane, kind, configuration, [hook])
@@ -100,32 +111,6 @@ def calls(plane: ControlPlane, webhook: str) -> float:
     answered = plane.metric("apiserver_admission_webhook_request_total", name=webhook)
     ignored = plane.metric("apiserver_admission_webhook_fail_open_count", name=webhook)
     return answered + ignored
-
-
-def _webhook(
-    name: str,
-    client: JsonObject,
-    objects: JsonObject,
-    operations: Sequence[str],
-    metadata: str | None,
-    failure_policy: FailurePolicy,
-) -> JsonObject:
-    """One entry; with `metadata`, the CEL path of what carries the annotation, only where it does."""
-    hook: JsonObject = {
-        "name": name,
-        "clientConfig": client,
-        "rules": [{**objects, "operations": list(operations)}],
-        "failurePolicy": failure_policy,
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-        "timeoutSeconds": 5,
-    }
-    if metadata is not None:
-        annotations = f"{metadata}.annotations"
-        parent = [f"has({metadata})"] if metadata == _OF_TEMPLATE else []
-        expression = " && ".join([*parent, f"has({annotations})", f"'{ANNOTATION}' in {annotations}"])
-        hook["matchConditions"] = [{"name": "annotated", "expression": expression}]
-    return hook
 
 
 def create_configuration(plane: ControlPlane, kind: str, name: str, webhooks: list[JsonObject]) -> None:
