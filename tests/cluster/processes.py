@@ -145,6 +145,10 @@ class Process:
         """Resident bytes, of it and of all that it started (which share some of them)."""
         return sum(_resident(pid) for pid in _group(self.pid))
 
+    def cpu(self) -> float:
+        """Seconds of CPU time so far, of it and of all that it started and that still runs."""
+        return sum(_cpu(pid) for pid in _group(self.pid))
+
 
 def _opener(ca: Path | None) -> urllib.request.OpenerDirector:
     """Never through a proxy of the environment: everything here is on loopback."""
@@ -174,3 +178,11 @@ def _resident(pid: int) -> int:
     except OSError:
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _cpu(pid: int) -> float:
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from .certified import SERVICE, Installation, Replica
 from .controllers import NAMESPACE
@@ -81,6 +82,16 @@ def unchecked() -> ssl.SSLContext:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def workers(replica: Replica) -> list[int]:
+    """The process ids of its workers, once it has some."""
+    pid = replica.process.pid
+
+    def look() -> list[int]:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    return wait_for(f"webhook {replica.port} has workers", look)
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
+from collections.abc import Callable
 from types import TracebackType
 
 from tests.cluster.certified import Replica
 from tests.cluster.controllers import Controller
-from tests.cluster.service import Service, is_ready
+from tests.cluster.service import Service, is_ready, workers
 from tests.cluster.waiting import wait_for
 from tests.soak import peers
 from tests.soak.plan import Plan
@@ -31,7 +28,6 @@ class Disturbances:
     def __init__(self, service: Service, controllers: list[Controller], plan: Plan) -> None:
         self._service, self._controllers, self._plan = service, controllers, plan
         self._stop = threading.Event()
-        self._peers = ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
         self._workers: dict[int, list[int]] = {}
         self.restarts = 0
         self.kills = 0
@@ -62,7 +58,6 @@ class Disturbances:
         self._stop.set()
         for thread in self._threads:
             thread.join()
-        self._peers.shutdown()
         for each in self._service.replicas:
             self._compare_workers(each)
 
@@ -108,17 +103,13 @@ class Disturbances:
             self._service.installation.damage({"ca.key": None})
 
     def _be_hostile(self) -> None:
-        self.hostile.update(self._run(peers.hostilities, self._port()))
+        self.hostile.update(peers.apart(peers.hostilities, self._port()))
 
     def _overload(self) -> None:
         """More at a time than the webhook lets in."""
         began = time.monotonic()
-        self.crowd.update(self._run(peers.crowd, self._port(), CROWD, self._plan.overload))
+        self.crowd.update(peers.apart(peers.crowd, self._port(), CROWD, self._plan.overload))
         self.overloads.append((began, time.monotonic()))
-
-    def _run(self, act: Callable[..., Mapping[str, int]], *arguments: object) -> Mapping[str, int]:
-        """In a process of its own."""
-        return self._peers.submit(act, *arguments).result()
 
     def _port(self) -> int:
         """Of a webhook that is not restarting at the moment."""
@@ -133,13 +124,3 @@ def leads(each: Controller) -> bool:
         return each.metric("modelfit_leader") == 1
     except OSError:
         return False
-
-
-def workers(replica: Replica) -> list[int]:
-    """The process ids of its workers, once it has some."""
-    pid = replica.process.pid
-
-    def look() -> list[int]:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-    return wait_for(f"webhook {replica.port} has workers", look)

@@ -1,9 +1,10 @@
-"""Peers that a webhook is to survive. Each function is run in a process of its own, so that they do not slow down those
-who measure; it talks to the webhook at `port` and counts what it did, by name."""
+"""Peers that a webhook is to survive: `hostilities` and `crowd` talk to the one at a port, and count by name what they
+did. Run them `apart`, so that they do not slow down those who measure."""
 
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import socket
 import ssl
@@ -12,6 +13,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 
 from tests.cluster.servers import LOOPBACK
@@ -28,6 +30,12 @@ PATIENCE = 15.0
 RESETS, OTHERS, SILENT, SLOW = 1000, 10, 64, 10
 """Those that are silent and slow stay, and are half as many as a webhook lets in here."""
 SLOW_SECONDS = 4.0
+
+
+def apart(act: Callable[..., Mapping[str, int]], *arguments: object) -> Mapping[str, int]:
+    """What `act` counts, in a process of its own."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+        return process.submit(act, *arguments).result()
 
 
 def hostilities(port: int) -> Mapping[str, int]:

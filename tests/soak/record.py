@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from tests.cluster.times import percentile
 from tests.soak.peers import ACCEPTED_OLD_TLS, RESET
 from tests.soak.plan import Plan
 
@@ -119,13 +120,6 @@ class Record:
             for name, memory in self.memory.items()
             if name.startswith(("webhook", "controller")) and memory.end > memory.start * GROWTH + SPARE
         ]
-
-
-def percentile(seconds: list[float], per_cent: float) -> float:
-    """That one, by the nearest rank; 0 of none."""
-    if not seconds:
-        return 0.0
-    return sorted(seconds)[min(len(seconds) - 1, int(len(seconds) * per_cent / 100))]
 
 
 def _some(what: str, found: list[str]) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from tests.soak.record import MIB, Record, percentile
+from tests.cluster.times import percentile
+from tests.soak.record import MIB, Record
 
 
 def table(record: Record) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.times import percentile
 from tests.soak.peers import ACCEPTED_OLD_TLS, RESET
 from tests.soak.plan import SHORT, for_minutes
-from tests.soak.record import MIB, Lines, Memory, Record, percentile
+from tests.soak.record import MIB, Lines, Memory, Record
 from tests.soak.table import table
 
 GOOD = Record(

@@ -1,0 +1,78 @@
+"""More than the webhook lets in, and then normal: it recovers, with the workers and the memory that it had."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tests.soak import peers
+from tests.soak.record import GROWTH, SPARE
+
+from .api import ApiError
+from .controllers import LONG, running
+from .controlplane import ControlPlane
+from .injected import ANNOTATED
+from .namespaces import Namespace
+from .pods import pod
+from .reviewers import Reviewers
+from .service import served, workers
+from .waiting import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+CONNECTIONS = 64
+CROWD = 6 * CONNECTIONS
+SECONDS, ROUNDS = (20, 3) if LONG else (4, 1)
+NORMAL = 50
+
+
+def test_after_an_overload_all_is_as_it_was(controlplane: ControlPlane, namespace: Namespace) -> None:
+    with (
+        served(controlplane, replicas=1, environment={"MODELFIT_MAX_CONNECTIONS": str(CONNECTIONS)}) as service,
+        running(controlplane, environment=service.installation.settings()),
+    ):
+        service.wait_served()
+        (replica,) = service.replicas
+        with Reviewers(service.installation, [service.relay], per_second=50) as reviewers:
+            wait_for("it is warm", lambda: reviewers.reviews >= NORMAL)
+        before, memory = workers(replica), replica.process.memory()
+        for _ in range(ROUNDS):
+            with Pushing(namespace):
+                counts = peers.apart(peers.crowd, replica.port, CROWD, SECONDS)
+            # Each of the crowd got its turn: it was not a few that were served all the time.
+            assert counts["answered"] > CROWD, counts
+        for _ in range(NORMAL):
+            namespace.create(pod(generate_name="after-", annotations=ANNOTATED), dryRun="All")
+        with Reviewers(service.installation, [service.relay], per_second=50) as reviewers:
+            wait_for("reviews are answered", lambda: reviewers.reviews >= NORMAL)
+        assert reviewers.failures == []
+        assert max(each.seconds for each in reviewers.answered) < 1
+        assert workers(replica) == before
+        assert replica.process.memory() < memory * GROWTH + SPARE
+
+
+class Pushing:
+    """People who create annotated pods meanwhile, in dry runs, and may be refused."""
+
+    def __init__(self, namespace: Namespace, *, people: int = 16) -> None:
+        self._namespace = namespace
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._create, daemon=True) for _ in range(people)]
+
+    def __enter__(self) -> Pushing:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _create(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._namespace.create(pod(generate_name="push-", annotations=ANNOTATED), dryRun="All")
+            except ApiError as refusal:
+                assert "modelfit.llmfit.ai" in refusal.message  # noqa: PT017

@@ -1,0 +1,47 @@
+"""Two webhooks behind one address, restarted one after the other: nobody is refused.
+
+The short form is the same with fewer restarts, shorter drains and shorter pauses on kept connections.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.soak.load import Customers
+
+from .controllers import LONG, running
+from .controlplane import ControlPlane
+from .namespaces import Namespace
+from .reviewers import Reviewers
+from .service import served
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+SECONDS, RESTARTS, DRAIN, IDLE = (300, 10, 10, 120) if LONG else (20, 4, 2.5, 6)
+REVIEWS_PER_SECOND = 30
+
+
+def test_ten_restarts_one_after_the_other_fail_no_admission(controlplane: ControlPlane, namespace: Namespace) -> None:
+    with (
+        served(controlplane, environment={"MODELFIT_DRAIN_SECONDS": str(DRAIN)}) as service,
+        running(controlplane, environment=service.installation.settings()),
+    ):
+        service.wait_served()
+        began = time.monotonic()
+        with (
+            Reviewers(
+                service.installation, [service.relay], per_second=REVIEWS_PER_SECOND, idle_seconds=IDLE
+            ) as reviewers,
+            Customers(namespace, per_second=3) as customers,
+        ):
+            for number in range(RESTARTS):
+                next_at = began + SECONDS * number / RESTARTS
+                time.sleep(max(0.0, next_at - time.monotonic()))
+                assert service.restart(service.replicas[number % 2]) == 0
+            time.sleep(max(0.0, began + SECONDS - time.monotonic()))
+        assert reviewers.failures == []
+        assert (customers.refused, customers.not_injected, customers.without_claim) == ([], 0, [])
+        assert reviewers.reviews > REVIEWS_PER_SECOND * SECONDS / 2
+        assert customers.admitted > SECONDS
