@@ -53,6 +53,7 @@ zope.event==6.2
 zope.interface==8.7
 setuptools==80.9.0
 EOF
+
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY webhook webhook

@@ -81,3 +81,10 @@ def test_what_is_copied_is_there_and_is_all_that_the_package_is_made_of() -> Non
     files = {project["project"]["readme"], *project["project"]["license-files"], "pyproject.toml"}
     assert copied == packages | files
     assert all((ROOT / name).exists() for name in copied)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="hadolint is installed for Linux only")
+def test_hadolint_finds_nothing() -> None:
+    hadolint = Path(sys.executable).with_name("hadolint")
+    done = subprocess.run([hadolint, ROOT / "Dockerfile"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr

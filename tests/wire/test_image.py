@@ -1,0 +1,72 @@
+"""The image's contents, made by the Dockerfile's own steps, serve."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.core import kit
+from tests.wire import dockerfile
+from tests.wire.process import Launcher, review
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class ImageLauncher(Launcher):
+    """Starts what is in an image."""
+
+    program: Path = Path()
+
+    def command(self, port: int, *arguments: str, host: str = "127.0.0.1") -> list[str]:
+        pair = [f"--cert={self.certificate}", f"--key={self.key}"]
+        return [str(self.program), "serve", f"--host={host}", f"--port={port}", *pair, *arguments]
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> dockerfile.Image:
+    """The built image. Its packages come from the package index: skipped without one, and failed if CI is set."""
+    root = tmp_path_factory.mktemp("image") / "root"
+    quick = {"PIP_RETRIES": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    try:
+        return dockerfile.build((ROOT / "Dockerfile").read_text(), ROOT, root, quick)
+    except dockerfile.BuildFailed as failed:
+        if "establish a new connection" in str(failed) and not os.environ.get("CI"):
+            pytest.skip("no package index can be reached")
+        raise
+
+
+def test_what_the_dockerfile_makes_serves_by_its_entrypoint(image: dockerfile.Image, launcher: Launcher) -> None:
+    (name,) = image.entrypoint
+    program = image.root / "opt" / "modelfit" / "bin" / name
+    assert image.environment["PATH"].startswith(f"{program.parent}{os.pathsep}")
+    ours = ImageLauncher(launcher.certificate, launcher.key, launcher.authority, launcher.folder, program=program)
+    # Nothing of this environment, and from a folder that has no source in it.
+    environ = {name: value for name, value in image.environment.items() if name != "PATH"}
+    with ours.serving(environ=environ, cwd="/") as served:
+        assert review(served.client(), "uid")["allowed"]
+        assert served.stop() == 0
+
+
+def test_the_image_has_every_command_and_no_tools(image: dockerfile.Image) -> None:
+    python = image.root / "opt" / "modelfit" / "bin" / "python"
+    program = python.with_name("modelfit")
+    for command in ("convert", "preview", "serve", "controller", "certs"):
+        subprocess.run([program, command, "--help"], cwd="/", capture_output=True, check=True)
+    fit = subprocess.run([program, "convert", "-"], input=kit.FIT.encode(), cwd="/", capture_output=True, check=True)
+    assert b"kind: ResourceClaim" in fit.stdout
+    listed = subprocess.run(
+        [python, "-c", "import importlib.metadata as m, json; print(json.dumps([d.name for d in m.distributions()]))"],
+        cwd="/",
+        capture_output=True,
+        check=True,
+    )
+    names = set(json.loads(listed.stdout))
+    assert "modelfit-webhook" in names
+    assert not names & {"pip", "setuptools", "wheel", "pytest"}
+    # Compiled while it was built; nothing can be written where it runs.
+    assert list((python.parents[1] / "lib").glob("python3*/site-packages/webhook/core/__pycache__/decide.*.pyc"))
+    assert not (image.root / "src").exists()
