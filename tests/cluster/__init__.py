@@ -41,7 +41,8 @@ Processes               Process.start stop kill restart wait wait_url check outp
 Certificates            certified.Installation(plane): Secret and configurations as the chart makes them, .settings()
                         for the controller; certified.Replica: a webhook with the Secret mounted; reviewers.Reviewers:
                         reviews by pooled clients that trust today's caBundle; volumes.Volume: a mount
-                        service.served(plane): several replicas behind one address, which the API server calls
+                        service.served(plane): several replicas behind one address, which the API server calls;
+                        idlers.Idlers: reviews now and then over connections that are kept
 A cut line              relay.Relay(port).url for kubeconfig(server=): freeze (silence), thaw, cut (close)
 
 Nothing outlives the tests: every process is killed by the kernel when the test process ends (`tether.py`), and the next

@@ -9,7 +9,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from functools import partial
 from types import TracebackType
 from typing import NamedTuple, Protocol
 
@@ -21,6 +20,7 @@ from .servers import LOOPBACK
 from .webhooks import ANNOTATION, MUTATING
 
 FIT = '{"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 8}'
+JSON = {"Content-Type": "application/json"}
 POLL_SECONDS = 0.1
 """Between looks at the configuration; an API server watches it."""
 
@@ -42,8 +42,7 @@ class Reviewers:
     """`per_second` reviews by `threads` clients, each to any of the addresses, while inside the `with`.
 
     A connection is kept and used again, and now and then given up, so that new handshakes are among them all the time;
-    another bundle makes another pool, as in an API server. With `idle_seconds` as many clients come on top whose
-    connections are left alone between reviews for up to so long, and are given up by the server only.
+    another bundle makes another pool, as in an API server.
     """
 
     def __init__(
@@ -53,9 +52,9 @@ class Reviewers:
         *,
         per_second: float = 20,
         threads: int = 3,
-        idle_seconds: float = 0,
     ) -> None:
         self._installation, self._addresses = installation, addresses
+        self._pause = threads / per_second
         self._stop = threading.Event()
         self._bundle = installation.bundles()[MUTATING]
         self.answered: list[Answered] = []
@@ -63,13 +62,7 @@ class Reviewers:
         self.bundles = [self._bundle]
         """Each that was published, in order."""
         self.failures: list[str] = []
-        pause = threads / per_second
-        loops: list[Callable[[], None]] = [
-            self._watch,
-            *[partial(self._review, pause * 0.5, pause * 1.5, 0.3)] * threads,
-        ]
-        if idle_seconds:
-            loops += [partial(self._review, 0, idle_seconds, 0)] * threads
+        loops = [self._watch, *[self._review] * threads]
         self._threads = [threading.Thread(target=loop, daemon=True, name="reviewer") for loop in loops]
 
     def __enter__(self) -> Reviewers:
@@ -96,18 +89,17 @@ class Reviewers:
         """How many were sent so far."""
         return len(self.answered) + len(self.failures)
 
-    def _review(self, shortest: float, longest: float, renewed: float) -> None:
-        """Pauses from `shortest` to `longest` seconds; a part of the reviews, `renewed`, has a new connection."""
+    def _review(self) -> None:
         pools: dict[int, urllib3.HTTPSConnectionPool] = {}
         trusted = b""
         took = 0.0
-        while not self._stop.wait(max(0.0, random.uniform(shortest, longest) - took)):  # noqa: S311
+        while not self._stop.wait(max(0.0, self._pause * random.uniform(0.5, 1.5) - took)):  # noqa: S311
             began = time.monotonic()
             if self._bundle != trusted:
                 trusted = self._bundle
                 pools = {each.port: self._pool(each.port, trusting(trusted)) for each in self._addresses}
             pool = random.choice([*pools.values()])  # noqa: S311
-            if random.random() < renewed:  # noqa: S311
+            if random.random() < 0.3:  # noqa: S311
                 pool.close()
                 pool = pools[pool.port or 0] = self._pool(pool.port or 0, trusting(trusted))
             self._send(pool)
@@ -120,17 +112,24 @@ class Reviewers:
         )
 
     def _send(self, pool: urllib3.HTTPSConnectionPool) -> None:
-        uid = str(uuid.uuid4())
-        body = json.dumps(review(uid))
-        started = time.monotonic()
-        try:
-            answer = pool.request("POST", "/mutate", body=body, headers={"Content-Type": "application/json"})
-            said = answer.json()["response"]
-            assert (said["uid"], said["allowed"]) == (uid, True), said
-        except Exception as problem:
-            self.failures.append(f"{time.strftime('%X')} {pool.port}: {problem!r}")
-        else:
-            self.answered.append(Answered(started, time.monotonic() - started))
+        def ask(body: str) -> bytes:
+            return pool.request("POST", "/mutate", body=body, headers=JSON).data
+
+        send(ask, f"port {pool.port}", self.answered, self.failures)
+
+
+def send(ask: Callable[[str], bytes], where: str, answered: list[Answered], failures: list[str]) -> None:
+    """One review, sent by `ask`, which gives the body of the answer; `where` is for people. Notes what came of it."""
+    uid = str(uuid.uuid4())
+    body = json.dumps(review(uid))
+    started = time.monotonic()
+    try:
+        said = json.loads(ask(body))["response"]
+        assert (said["uid"], said["allowed"]) == (uid, True), said
+    except Exception as problem:
+        failures.append(f"{time.strftime('%X')} {where}: {problem!r}")
+    else:
+        answered.append(Answered(started, time.monotonic() - started))
 
 
 def review(uid: str) -> dict[str, object]:

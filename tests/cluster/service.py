@@ -96,10 +96,11 @@ def workers(replica: Replica) -> list[int]:
 
 @dataclass(frozen=True)
 class Service:
-    """`replicas` of the webhook, reached through `relay`."""
+    """`replicas` of the webhook, reached through `relay`, or directly by the port that `endpoints` chooses."""
 
     installation: Installation
     replicas: Sequence[Replica]
+    endpoints: Endpoints
     relay: Relay
 
     def wait_served(self) -> None:
@@ -129,7 +130,7 @@ def served(
         endpoints = stack.enter_context(Endpoints([replica.port for replica in each]))
         relay = stack.enter_context(Relay(endpoints.choose))
         stack.enter_context(_called_through(installation, relay.port))
-        yield Service(installation, each, relay)
+        yield Service(installation, each, endpoints, relay)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ class Plan:
     """The certificate's: the pause between the steps of a rotation."""
     reviews_per_second: float = 30
     idle: float = 30
-    """The longest pause on a connection that is kept."""
+    """The longest pause between two reviews on a connection that is kept; others are used all the time."""
     pods_per_second: float = 3
     between_restarts: float = 24
     """With the drain, two a minute."""
@@ -53,7 +53,7 @@ SHORT = Plan(
     seconds=40,
     drain=3,
     propagation=4,
-    idle=10,
+    idle=2,
     between_restarts=9,
     between_kills=20,
     between_hostilities=12,

@@ -15,6 +15,7 @@ from tests.cluster.certified import MOUNTED, Installation
 from tests.cluster.controllers import Controller, controller
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.drivers import nvidia
+from tests.cluster.idlers import Idlers
 from tests.cluster.inventory import Inventory
 from tests.cluster.namespaces import Namespace
 from tests.cluster.processes import Process, ProcessEndedError
@@ -81,12 +82,11 @@ def _loaded(
     say: Callable[[str], None],
 ) -> None:
     began = time.monotonic()
-    reviewers = Reviewers(
-        service.installation, [service.relay], per_second=plan.reviews_per_second, idle_seconds=plan.idle
-    )
+    reviewers = Reviewers(service.installation, [service.relay], per_second=plan.reviews_per_second)
+    idlers = Idlers(service.installation, service.endpoints.choose, longest=plan.idle)
     customers = Customers(namespace, per_second=plan.pods_per_second)
     disturbances = Disturbances(service, controllers, plan)
-    with reviewers, customers, Watch(service.installation, watched) as watch:
+    with reviewers, idlers, customers, Watch(service.installation, watched) as watch:
         time.sleep(CALM_SECONDS)
         watch.begin()
         with disturbances:
@@ -95,13 +95,13 @@ def _loaded(
             while (now := time.monotonic()) < ends:
                 time.sleep(max(0.0, min(minute, ends) - now))
                 if time.monotonic() >= minute:
-                    say(_progress((minute - began) / 60, reviewers, customers, disturbances, watch))
+                    say(_progress((minute - began) / 60, reviewers, idlers, customers, disturbances, watch))
                     minute += 60
         time.sleep(CALM_SECONDS)
         watch.end()
     record.seconds = time.monotonic() - began
-    _sort(record, reviewers.answered, disturbances.overloads)
-    record.failed = reviewers.failures
+    _sort(record, [*reviewers.answered, *idlers.answered], disturbances.overloads)
+    record.failed = reviewers.failures + idlers.failures
     record.admitted, record.refused = customers.admitted, customers.refused
     record.not_injected, record.without_claim = customers.not_injected, customers.without_claim
     record.claims_after, record.claims_left = customers.claims_after, customers.left
@@ -200,10 +200,16 @@ def _sort(record: Record, answered: list[Answered], overloads: list[tuple[float,
 
 
 def _progress(
-    minutes: float, reviewers: Reviewers, customers: Customers, disturbances: Disturbances, watch: Watch
+    minutes: float,
+    reviewers: Reviewers,
+    idlers: Idlers,
+    customers: Customers,
+    disturbances: Disturbances,
+    watch: Watch,
 ) -> str:
     return (
-        f"{minutes:.0f} min: {reviewers.reviews:,} reviews ({len(reviewers.failures)} failed), "
+        f"{minutes:.0f} min: {reviewers.reviews + len(idlers.answered):,} reviews "
+        f"({len(reviewers.failures + idlers.failures)} failed), "
         f"{customers.admitted:,} pods ({len(customers.refused)} refused), {disturbances.restarts} restarts, "
         f"{disturbances.kills} kills, {watch.authorities - 1} rotations, "
         f"{disturbances.hostile.total():,} hostile connections, {len(disturbances.overloads)} overloads"
