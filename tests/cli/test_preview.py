@@ -186,3 +186,10 @@ def test_a_text_that_kubectl_could_read_as_something_else_is_quoted(modelfit: Ru
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"hostname": text}}
     printed = modelfit("preview", "-f", "-", stdin=json.dumps(pod)).out
     assert f"hostname: '{text}'" in printed
+
+
+@pytest.mark.parametrize("text", ["0o_", "0x_", "0b_"])
+def test_a_prefix_of_a_number_without_digits_is_a_text_as_kubectl_has_it(modelfit: Run, text: str) -> None:
+    pod = f"{{apiVersion: v1, kind: Pod, metadata: {{name: a}}, spec: {{hostname: {text}}}}}"
+    printed = json.loads(modelfit("preview", "-f", "-", "-o", "json", stdin=pod).out)
+    assert printed["spec"]["hostname"] == text

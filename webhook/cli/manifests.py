@@ -73,7 +73,7 @@ def _set_up(loader: type[_Loader]) -> None:
     for name, pattern in (
         ("bool", "|".join(words)),
         ("null", "~|null|Null|NULL|"),
-        ("int", "[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)"),
+        ("int", "[-+]?(0b_*[01][01_]*|0x_*[0-9a-fA-F][0-9a-fA-F_]*|0o?_*[0-7][0-7_]*|0|[1-9][0-9_]*)"),
         ("float", r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"),
         ("merge", "<<"),
     ):
