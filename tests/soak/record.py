@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tests.cluster.reviewers import Answered
 from tests.cluster.times import percentile
 from tests.soak.peers import ACCEPTED_OLD_TLS, RESET
 from tests.soak.plan import Plan
@@ -12,6 +14,8 @@ from tests.soak.plan import Plan
 MIB = 1 << 20
 SECOND = 1.0
 """The slowest that the hundredth part of the reviews may be while the webhooks are not overloaded."""
+AFTERMATH_SECONDS = 2.0
+"""In which reviews after an overload still wait for their turn."""
 GROWTH, SPARE = 1.25, 8 * MIB
 """What a program may have at the end: so many times what it began with, and so many bytes."""
 LINES_PER_EVENT = 12
@@ -55,9 +59,9 @@ class Record:
     restarts: int = 0
     kills: int = 0
     authorities: int = 0
-    """How many there were after the first."""
+    """How many were replaced, up to the end of trust in them."""
     leaves: int = 0
-    """The same of the certificates that webhooks serve."""
+    """How many of the certificates that webhooks serve were."""
     hostile: Counter[str] = field(default_factory=Counter)
     overloads: int = 0
     crowd: Counter[str] = field(default_factory=Counter)
@@ -69,6 +73,15 @@ class Record:
     @property
     def reviews(self) -> int:
         return len(self.answered) + len(self.answered_in_overload) + len(self.failed)
+
+    def sort(self, answered: Sequence[Answered], overloads: Sequence[tuple[float, float]]) -> None:
+        """Takes the answered reviews, those during an overload (from when to when) apart from the others."""
+        self.answered, self.answered_in_overload = [], []
+        for each in answered:
+            crowded = any(
+                each.at < ended + AFTERMATH_SECONDS and each.at + each.seconds > began for began, ended in overloads
+            )
+            (self.answered_in_overload if crowded else self.answered).append(each.seconds)
 
     def broken(self, plan: Plan) -> list[str]:
         """What did not hold, as sentences; empty where all did."""

@@ -16,6 +16,15 @@ def table(record: Record) -> str:
     return "\n".join(f"{name:{width}}  {value}".rstrip() for name, value in rows)
 
 
+def line(record: Record) -> str:
+    """The essential, while it goes on."""
+    return (
+        f"{record.seconds / 60:.0f} min: {record.reviews:,} reviews ({len(record.failed)} failed), "
+        f"{record.admitted:,} pods ({len(record.refused)} refused), {record.restarts} restarts, {record.kills} kills, "
+        f"{record.authorities} rotations, {record.hostile.total():,} hostile connections, {record.overloads} overloads"
+    )
+
+
 def _rows(record: Record) -> Iterator[tuple[str, str]]:
     yield "time", f"{record.seconds / 60:.1f} minutes"
     yield "reviews", f"{record.reviews:,}, of them {len(record.answered_in_overload):,} while overloaded"

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.reviewers import Answered
 from tests.cluster.times import percentile
 from tests.soak.peers import ACCEPTED_OLD_TLS, RESET
 from tests.soak.plan import SHORT, for_minutes
 from tests.soak.record import MIB, Lines, Memory, Record
-from tests.soak.table import table
+from tests.soak.table import line, table
 
 GOOD = Record(
     seconds=40,
@@ -82,6 +83,24 @@ def test_the_table_has_what_was_counted() -> None:
     assert rows["review, p50 / p99 / slowest"].strip() == "5 / 5 / 900 ms"
     assert "webhook 1" in table(GOOD)
     assert "50 / 500 / 55" in table(GOOD)
+
+
+def test_a_progress_line_has_what_was_counted() -> None:
+    said = line(replace(GOOD, seconds=120, failed=["reset"]))
+    assert said.startswith("2 min: 1,001 reviews (1 failed), 100 pods (0 refused), 2 restarts, 1 kills, 1 rotations")
+
+
+def test_reviews_that_wait_because_of_an_overload_are_counted_apart() -> None:
+    record = Record()
+    times = {
+        "before": (1.0, 0.5),
+        "into it": (9.0, 2.0),
+        "in it": (12.0, 0.1),
+        "just after": (16.0, 0.1),
+        "after": (18, 1),
+    }
+    record.sort([Answered(*each) for each in times.values()], [(10.0, 15.0)])
+    assert (record.answered, record.answered_in_overload) == ([0.5, 1], [2.0, 0.1, 0.1])
 
 
 def test_percentiles() -> None:

@@ -1,0 +1,81 @@
+"""What is looked at from outside: memory, certificates, logs."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+
+from cryptography import x509
+
+from tests.cluster.api import ApiError, UnreachableError
+from tests.cluster.certified import Installation
+from tests.cluster.processes import Process, ProcessEndedError
+from tests.soak.record import Lines, Memory
+
+
+class Watch:
+    """Looks now and then at how much memory each process has, and at what the Secret holds. A context manager."""
+
+    def __init__(self, installation: Installation, processes: Mapping[str, Process]) -> None:
+        self._installation, self._processes = installation, processes
+        self._authorities: set[x509.Certificate] = set()
+        self._trusted: set[x509.Certificate] = set()
+        self._leaves: set[bytes] = set()
+        self.memory: dict[str, Memory] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look_now_and_then, daemon=True)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    @property
+    def replaced(self) -> tuple[int, int]:
+        """How many authorities were there and are gone, and how many leaves."""
+        return len(self._authorities - self._trusted), len(self._leaves) - 1
+
+    def begin(self) -> None:
+        """What a process has now is what it starts with."""
+        for name, process in self._processes.items():
+            resident = process.memory()
+            self.memory[name] = Memory(resident, resident, resident)
+
+    def end(self) -> None:
+        """What it has now is what it ends with."""
+        for name, memory in self.memory.items():
+            memory.end = self._processes[name].memory()
+            memory.most = max(memory.most, memory.end)
+
+    def _look_now_and_then(self) -> None:
+        while not self._stop.wait(1.0):
+            for name, memory in list(self.memory.items()):
+                try:
+                    memory.most = max(memory.most, self._processes[name].memory())
+                except ProcessEndedError:
+                    # It is being restarted.
+                    continue
+            try:
+                data = self._installation.data()
+            except (ApiError, UnreachableError):
+                continue
+            self._trusted = set(x509.load_pem_x509_certificates(data["ca.crt"]))
+            self._authorities |= self._trusted
+            self._leaves.add(data["tls.crt"])
+
+
+def lines(process: Process) -> Lines:
+    """Those of its log."""
+    counted = Lines()
+    for line in process.output().splitlines():
+        try:
+            is_review = json.loads(line)["msg"] == "review"
+        except (ValueError, KeyError, TypeError):
+            is_review = False
+        counted.reviews += is_review
+        counted.others += not is_review
+    return counted
