@@ -105,7 +105,7 @@ def _load(
                     say(line(record))
                     minute += 60
         with suppress(NotInTimeError):
-            # A rotation that waits for another controller to lead gets its time; if that is too little, the record tells.
+            # One that waits for another controller to lead gets its time; if that is too little, the record tells.
             wait_for("rotations are over", lambda: watch.replaced[0] >= plan.rotations, timeout=ROTATION_SECONDS)
         time.sleep(CALM_SECONDS)
         watch.end()
