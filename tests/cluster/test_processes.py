@@ -124,6 +124,17 @@ def test_memory_counts_what_the_process_started() -> None:
     process.kill()
 
 
+def test_cpu_counts_what_the_process_started() -> None:
+    process = python("import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)")
+    process.arguments.append(
+        "import time\nwhile time.process_time() < 0.5: pass\nprint('on', flush=True); time.sleep(600)"
+    )
+    process.start()
+    first_line(process)
+    assert 0.4 < process.cpu() < 5
+    process.kill()
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "terminated"])
 def test_nothing_outlives_a_test_process(how: signal.Signals) -> None:
     """The process that it started dies with it; a grandchild is found by the next one's sweep."""

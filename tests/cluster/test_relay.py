@@ -1,4 +1,4 @@
-"""The relay passes on, falls silent without closing, and cuts."""
+"""The relay passes on, falls silent without closing, cuts, and asks where to for each connection."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ class _Echo(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         while data := self.request.recv(1024):
             self.request.sendall(data)
+
+
+class _Name(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        while self.request.recv(1024):
+            self.request.sendall(b"two")
 
 
 class _Server(socketserver.ThreadingTCPServer):
@@ -72,3 +78,27 @@ def test_a_cut_closes_what_there_is_and_lets_new_ones_through(relay: Relay) -> N
         assert old.recv(1024) == b""
     with connect(relay) as new:
         assert echo(new, b"after") == b"after"
+
+
+def test_each_connection_goes_where_it_is_told_to_and_is_closed_where_that_is_nowhere() -> None:
+    answers: list[int | None] = []
+
+    def choose() -> int:
+        port = answers.pop(0)
+        if port is None:
+            raise ConnectionRefusedError
+        return port
+
+    with _Server(("127.0.0.1", 0), _Echo) as one, _Server(("127.0.0.1", 0), _Name) as two:
+        for server in (one, two):
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+        answers += [one.server_address[1], two.server_address[1], None]
+        with Relay(choose) as relay:
+            with connect(relay) as connection:
+                assert echo(connection, b"text") == b"text"
+            with connect(relay) as connection:
+                assert echo(connection, b"text") == b"two"
+            with connect(relay) as connection:
+                assert connection.recv(1024) == b""
+        for server in (one, two):
+            server.shutdown()

@@ -1,0 +1,35 @@
+"""Several webhooks behind one address: connections go to those that are ready, and to others for a moment only."""
+
+from __future__ import annotations
+
+import pytest
+
+from .programs import WebhookServer
+from .service import STALE_SECONDS, Endpoints, is_ready
+from .waiting import stays, wait_for
+
+pytestmark = pytest.mark.cluster
+
+
+def port_of(server: WebhookServer) -> int:
+    return int(server.url.rpartition(":")[2])
+
+
+def chosen(endpoints: Endpoints) -> int | None:
+    try:
+        return endpoints.choose()
+    except ConnectionRefusedError:
+        return None
+
+
+def test_who_is_ready_is_chosen_and_who_has_gone_is_for_a_moment_only(server: WebhookServer) -> None:
+    port = port_of(server)
+    assert is_ready(port)
+    with Endpoints([port]) as endpoints:
+        wait_for("it is chosen", lambda: chosen(endpoints) == port)
+        server.process.kill()
+        assert not is_ready(port)
+        stays("it is still chosen", lambda: chosen(endpoints), lambda seen: seen == port, seconds=STALE_SECONDS / 2)
+        wait_for("it is not chosen any more", lambda: chosen(endpoints) is None)
+        server.start()
+        wait_for("it is chosen again", lambda: chosen(endpoints) == port)
