@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Run
+from tests.core import kit
 from webhook.core import claims
 from webhook.core.policy import Policy
 
@@ -193,3 +194,68 @@ def test_a_prefix_of_a_number_without_digits_is_a_text_as_kubectl_has_it(modelfi
     pod = f"{{apiVersion: v1, kind: Pod, metadata: {{name: a}}, spec: {{hostname: {text}}}}}"
     printed = json.loads(modelfit("preview", "-f", "-", "-o", "json", stdin=pod).out)
     assert printed["spec"]["hostname"] == text
+
+
+FAULTY = {
+    "one fault": kit.pod(annotations={"llmfit.ai/device-count": "two"}),
+    "faults of every kind": kit.pod(
+        '{"min_vram_gb": "8", "ram_gb": -1}',
+        annotations={"llmfit.ai/device-count": "0", "llmfit.ai/profile": "amiga", "llmfit.ai/containers": "nobody"},
+        nodeName="node-1",
+    ),
+    "a plugin's device": kit.pod(containers=[kit.container(resources={"limits": {"nvidia.com/gpu": 1}})]),
+}
+
+
+@pytest.mark.parametrize("kind", kit.WORKLOADS)
+@pytest.mark.parametrize("case", FAULTY)
+def test_a_workload_is_refused_in_the_webhooks_words(case: str, kind: str, modelfit: Run) -> None:
+    workload = kit.workload(kind, FAULTY[case])
+    said = kit.validate(workload, kind=kit.kind_of(workload))
+    path = "spec.jobTemplate.spec.template." if kind == "CronJob" else "spec.template."
+    assert said.message.startswith(path)
+    result = modelfit("preview", "-f", "-", stdin=json.dumps(workload))
+    assert (result.code, result.out) == (1, "")
+    assert result.err == f"modelfit: {kind} llama: {said.reason}: {said.message}\n"
+
+
+@pytest.mark.parametrize("kind", kit.WORKLOADS)
+def test_a_workload_is_warned_of_in_the_webhooks_words(kind: str, modelfit: Run) -> None:
+    workload = kit.workload(kind, kit.pod(schedulerName="volcano"))
+    _, said = kit.validate(workload, kind=kit.kind_of(workload)).warnings
+    assert ".template.spec.schedulerName" in said
+    assert f"Warning: {kind} llama: {said}\n" in modelfit("preview", "-f", "-", stdin=json.dumps(workload)).err
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        ([], "object.spec.template.metadata: want an object"),
+        (
+            {"annotations": {"llmfit.ai/model-fit": 8}},
+            'spec.template.metadata.annotations["llmfit.ai/model-fit"]: want',
+        ),
+    ],
+)
+def test_a_template_of_no_shape_is_said_with_its_path(metadata: object, said: str, modelfit: Run) -> None:
+    template = {"metadata": metadata, "spec": {}}
+    workload = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {}}
+    result = modelfit("preview", "-f", "-", stdin=json.dumps(workload | {"spec": {"template": template}}))
+    assert (result.code, result.out) == (2, "")
+    assert f"Deployment web: {said}" in result.err
+
+
+def test_of_several_files_a_message_names_the_one(modelfit: Run, tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(POD)
+    for name, fit in {"bad": "{}", "off": "null"}.items():
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(kit.pod(fit)))
+    (tmp_path / "odd.yaml").write_text(json.dumps(kit.pod(annotations={"a": 1})))
+    paths = {name: str(tmp_path / f"{name}.yaml") for name in ("good", "bad", "off", "odd")}
+    result = modelfit("preview", "-f", paths["good"], "-f", paths["bad"], "-f", paths["off"])
+    assert result.code == 1
+    warned, bad, off = result.err.splitlines()
+    assert warned.startswith(f"Warning: {paths['good']}: Pod llama: ")
+    assert bad.startswith(f"modelfit: {paths['bad']}: Pod llama: NoGpuMemoryFigure: ")
+    assert off.startswith(f"modelfit: {paths['off']}: Pod llama: InvalidModelFit: ")
+    assert f"{paths['odd']}: Pod llama: " in modelfit("preview", "-f", paths["odd"], "-f", paths["odd"]).err
+    assert tmp_path.name not in modelfit("preview", "-f", paths["bad"]).err

@@ -5,6 +5,7 @@ Runs the same decision as the webhook, without a cluster. Deployments,
 StatefulSets, DaemonSets, ReplicaSets, ReplicationControllers, Jobs and CronJobs
 are shown as a pod that they would make. In a cluster the claim also has the pod
 as its owner, and the last ten characters of its name differ for every pod.
+Where one pod would be refused, nothing is printed: never half a manifest.
 
 examples:
   modelfit preview -f deployment.yaml
@@ -21,7 +22,7 @@ from webhook.cli import REFUSED, UsageError, inputs, manifests, outputs, say, wo
 from webhook.core import claims, decide, demand, patch, pods
 from webhook.core.decide import Decision
 from webhook.core.policy import Policy
-from webhook.errors import MalformedCall
+from webhook.errors import MalformedCall, Refusal
 from webhook.reasons import Reason
 
 _LEFT_ALONE = (Reason.DISABLED, Reason.MIRROR_POD, Reason.BEING_DELETED)
@@ -44,18 +45,18 @@ def run(arguments: argparse.Namespace) -> int:
     documents: list[object] = []
     refused = False
     met: Counter[tuple[str | None, str]] = Counter()
-    for each in made:
+    for whose, each in made:
         met[each.namespace, each.origin] += 1
-        decision = _decision(each, met[each.namespace, each.origin], policy)
+        decision = _decision(whose, each, met[each.namespace, each.origin], policy)
         for warning in decision.warnings:
-            say(f"Warning: {each.origin}: {warning}")
+            say(f"Warning: {whose}: {each.located(warning)}")
         if decision.allowed:
             documents += _admitted(each, decision, policy)
         else:
             refused = True
-            say(f"modelfit: {each.origin}: {decision.reason}: {decision.message}")
+            say(f"modelfit: {whose}: {decision.reason}: {each.refused(Refusal(decision.reason, decision.faults))}")
         if decision.reason in _LEFT_ALONE:
-            say(f"modelfit: {each.origin}: left alone: {decision.reason.sentence}")
+            say(f"modelfit: {whose}: left alone: {decision.reason.sentence}")
     if others:
         say(f"modelfit: not previewed: {', '.join(map(inputs.printable, dict.fromkeys(others)))}")
     if refused:
@@ -65,9 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _pods(paths: Sequence[str]) -> tuple[list[workloads.Made], list[str]]:
-    """The pods that the files' objects are or make, and the versions and kinds of the other objects."""
-    made: list[workloads.Made] = []
+def _pods(paths: Sequence[str]) -> tuple[list[tuple[str, workloads.Made]], list[str]]:
+    """The pods that the files' objects are or make, each with what messages call it, and the versions and kinds of the
+    other objects."""
+    made: list[tuple[str, workloads.Made]] = []
     others: list[str] = []
     for path in paths:
         for document in manifests.read(path):
@@ -78,20 +80,20 @@ def _pods(paths: Sequence[str]) -> tuple[list[workloads.Made], list[str]]:
             if found is None:
                 others.append(f"{document['apiVersion']} {document['kind']}")
             else:
-                made.append(found)
+                made.append((f"{inputs.label(path)}: {found.origin}" if len(paths) > 1 else found.origin, found))
     return made, others
 
 
-def _decision(made: workloads.Made, number: int, policy: Policy) -> Decision:
+def _decision(whose: str, made: workloads.Made, number: int, policy: Policy) -> Decision:
     if made.misplaced:
         say(
-            f"Warning: {made.origin}: the annotation {vocabulary.MODEL_FIT} is on the object itself, where no pod gets "
+            f"Warning: {whose}: the annotation {vocabulary.MODEL_FIT} is on the object itself, where no pod gets "
             "it; move it to the pod template"
         )
     try:
         return decide.mutate(made.review(number), policy)
     except MalformedCall as error:
-        raise UsageError(f"{made.origin}: {error}") from None
+        raise UsageError(f"{whose}: {made.located(str(error))}") from None
 
 
 def _admitted(made: workloads.Made, decision: Decision, policy: Policy) -> list[object]:

@@ -8,18 +8,21 @@ from webhook import vocabulary
 from webhook.cli import UsageError, inputs
 from webhook.core import templates
 from webhook.core.review import Review
+from webhook.core.templates import Template
+from webhook.errors import MalformedCall, Refusal
 
 _DEFAULT_NAMESPACE = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A pod, and whose it is: `Deployment web`. `misplaced` says that the object carries the annotation in a place
-    where no pod gets it."""
+    """A pod, and whose it is: `Deployment web`. `template` is what it is made from, unless it is a Pod itself;
+    `misplaced` says that the object carries the annotation in a place where no pod gets it."""
 
     origin: str
     namespace: str | None
     pod: dict[str, object]
+    template: Template | None = None
     misplaced: bool = False
 
     def review(self, number: int) -> Review:
@@ -27,6 +30,14 @@ class Made:
         before, so that the same manifest gives the same claim names; in a cluster each admission has its own."""
         uid = hashlib.sha256(f"{self.namespace}/{self.origin}/{number}".encode("utf-8", "surrogatepass")).hexdigest()
         return Review(uid, "", "Pod", "CREATE", self.namespace or _DEFAULT_NAMESPACE, "", self.pod)
+
+    def located(self, message: str) -> str:
+        """What is said of the pod, with its path in the manifest's object."""
+        return self.template.located(message) if self.template else message
+
+    def refused(self, refusal: Refusal) -> Refusal:
+        """The refusal of the pod, with its paths in the manifest's object."""
+        return self.template.refused(refusal) if self.template else refusal
 
 
 def pod(document: Mapping[str, object]) -> Made | None:
@@ -55,7 +66,11 @@ def pod(document: Mapping[str, object]) -> Made | None:
         "metadata": given | {key: inner[key] for key in templates.COPIED if key in inner},
         "spec": template.get("spec"),
     }
-    return Made(origin, namespace, made, misplaced=_annotated(metadata) and not _annotated(inner))
+    try:
+        seen = templates.view(path, document)
+    except MalformedCall as error:
+        raise UsageError(f"{origin}: {error}") from None
+    return Made(origin, namespace, made, seen, misplaced=_annotated(metadata) and not _annotated(inner))
 
 
 def _identity(kind: str, name: str, document: Mapping[str, object]) -> dict[str, object]:

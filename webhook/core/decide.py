@@ -26,13 +26,15 @@ MAX_WARNING = 256
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer as a value. `message` is empty unless refused; `claim` is the companion's name."""
+    """The answer as a value. `message` is empty unless refused, and says all `faults`; `claim` is the companion's
+    name."""
 
     allowed: bool
     reason: Reason
     patch: tuple[Operation, ...] = ()
     warnings: tuple[str, ...] = ()
     message: str = ""
+    faults: tuple[Fault, ...] = ()
     claim: str | None = None
 
 
@@ -260,7 +262,7 @@ def _leave(reason: Reason) -> Decision:
 
 
 def _deny(refusal: Refusal) -> Decision:
-    return Decision(False, refusal.reason, message=str(refusal))
+    return Decision(False, refusal.reason, message=str(refusal), faults=refusal.faults)
 
 
 def _cut(warnings: Iterable[str]) -> tuple[str, ...]:
