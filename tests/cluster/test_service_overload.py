@@ -50,7 +50,6 @@ def test_after_an_overload_all_is_as_it_was(controlplane: ControlPlane, namespac
         with Reviewers(service.installation, [service.relay], per_second=50) as reviewers:
             wait_for("reviews are answered", lambda: reviewers.reviews >= NORMAL)
         assert reviewers.failures == []
-        assert max(each.seconds for each in reviewers.answered) < 1
         assert workers(replica) == before
         assert memory[-1] < memory[0] * GROWTH + SPARE, memory
         assert memory[-1] - memory[1] < PLATEAU, memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -30,6 +31,8 @@ class Plan:
     overload: float = 6
     by_hand: float = 20
     """When an operator takes the authority's key away."""
+    slowest: float = 1.0
+    """What a hundredth part of the reviews may take while the webhooks are not overloaded."""
     rotations: int = 1
     """Authorities that must at least have been replaced at the end."""
 
@@ -60,5 +63,6 @@ SHORT = Plan(
     between_overloads=16,
     overload=3,
     by_hand=2,
+    slowest=math.inf,
 )
-"""At least one of everything."""
+"""At least one of everything, on a machine that may be busy with other things."""

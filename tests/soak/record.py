@@ -12,8 +12,6 @@ from tests.soak.peers import ACCEPTED_OLD_TLS, RESET
 from tests.soak.plan import Plan
 
 MIB = 1 << 20
-SECOND = 1.0
-"""The slowest that the hundredth part of the reviews may be while the webhooks are not overloaded."""
 AFTERMATH_SECONDS = 2.0
 """In which reviews after an overload still wait for their turn."""
 GROWTH, SPARE = 1.25, 8 * MIB
@@ -92,15 +90,15 @@ class Record:
             *_some("claims that outlived their pods", self.claims_left),
             *self.problems,
             *([f"{self.not_injected} pods admitted without a claim in them"] if self.not_injected else []),
-            *self._slow(),
+            *self._slow(plan),
             *self._absent(plan),
             *self._talkative(),
             *self._grown(),
         ]
 
-    def _slow(self) -> list[str]:
+    def _slow(self, plan: Plan) -> list[str]:
         slowest = percentile(self.answered, 99)
-        return [f"p99 of the reviews {slowest:.2f} s without overload"] if slowest >= SECOND else []
+        return [f"p99 of the reviews {slowest:.2f} s without overload"] if slowest >= plan.slowest else []
 
     def _absent(self, plan: Plan) -> list[str]:
         """What did not happen often enough to have shown anything."""

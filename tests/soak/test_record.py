@@ -31,6 +31,8 @@ GOOD = Record(
     memory={"webhook 1": Memory(50 * MIB, 500 * MIB, 55 * MIB), "etcd": Memory(50 * MIB, 100 * MIB, 100 * MIB)},
 )
 
+PLAN = replace(SHORT, slowest=1.0)
+
 BROKEN: dict[str, dict[str, Any]] = {
     "failed reviews": {"failed": ["10:00:00 1234: reset"]},
     "pods refused": {"refused": ["10:00:00 500"]},
@@ -59,9 +61,13 @@ def test_a_record_of_which_all_holds_is_not_broken() -> None:
 
 @pytest.mark.parametrize("said", BROKEN)
 def test_what_does_not_hold_is_named(said: str) -> None:
-    found = replace(GOOD, **BROKEN[said]).broken(SHORT)
+    found = replace(GOOD, **BROKEN[said]).broken(PLAN)
     assert said in "\n".join(found)
     assert len([each for each in found if not each.startswith("  ")]) == 1
+
+
+def test_a_busy_machine_may_be_slow_in_the_short_form() -> None:
+    assert replace(GOOD, answered=[9.0] * 1000).broken(SHORT) == []
 
 
 def test_a_long_run_wants_two_rotations() -> None:
