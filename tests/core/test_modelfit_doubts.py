@@ -66,7 +66,7 @@ def test_less_than_the_weights_on_disk_is_usual_where_part_is_offloaded() -> Non
 def test_a_cpu_run_with_a_gpu_figure_claims_a_gpu_and_says_so() -> None:
     need = modelfit.read(fit(memory_required_gb=7, run_mode="CPU", min_vram_gb=6), "fit")
     assert amounts(need) == (6, 7)
-    assert need.warnings == ("run_mode says CPU only, yet the fit names 6 GB of GPU memory; a GPU is claimed",)
+    assert need.warnings == ('run_mode "CPU" uses no GPU, yet the fit names 6 GB of GPU memory; a GPU is claimed',)
 
 
 @pytest.mark.parametrize("level", ["TooTight", "too_tight", "Too Tight"])

@@ -28,12 +28,12 @@ def refusal(text: str) -> Refusal:
 @pytest.mark.parametrize(
     ("value", "saw"),
     [
-        ("NaN", 'the number "NaN"'),
-        ("Infinity", 'the number "Infinity"'),
-        ("-Infinity", 'the number "-Infinity"'),
-        ("1e999", 'the number "1e999"'),
-        ("-1e999", 'the number "-1e999"'),
-        ("1e99999999999999999999", 'the number "1e99999999999999999999"'),
+        ("NaN", "the number NaN;"),
+        ("Infinity", "the number Infinity;"),
+        ("-Infinity", "the number -Infinity;"),
+        ("1e999", "the number 1e999;"),
+        ("-1e999", "the number -1e999;"),
+        ("1e99999999999999999999", "the number 1e99999999999999999999;"),
         ("9" * 101, "the number"),
         ("-1", '"-1", below zero'),
         ("-0.001", '"-0.001", below zero'),
@@ -59,7 +59,7 @@ def test_a_faulty_figure_is_refused_although_a_good_one_comes_first() -> None:
 @pytest.mark.parametrize(
     ("text", "where", "saw"),
     [
-        ("", WHERE, "nothing"),
+        ("", WHERE, "nothing; want one JSON object; paste llmfit's output; if it printed none, see its error message"),
         ("  \n", WHERE, "nothing"),
         ("{", WHERE, "line 1 column 2"),
         ("{'min_vram_gb': 8}", WHERE, "line 1 column 2"),
@@ -107,7 +107,7 @@ def test_an_impossible_number_is_refused_even_in_a_key_that_is_not_read(value: s
 def test_nesting_beyond_any_fit_is_refused(opening: str, depth: int) -> None:
     closing = {"[": "]", '{"a":': "}", '[{"a":': "}]"}[opening]
     refused = refusal('{"min_vram_gb": 8, "notes": ' + opening * depth + "1" + closing * depth + "}")
-    assert "more than 16 levels of nesting" in str(refused)
+    assert "more than 16 levels of nesting; want at most 16; llmfit prints four" in str(refused)
     assert len(str(refused).encode()) <= 1024
 
 

@@ -50,7 +50,7 @@ def test_a_cpu_offload_row_is_refused_with_both_ways_out() -> None:
     with pytest.raises(Refusal) as refused:
         modelfit.read(sample("fit-row-cpu-offload.json"), "fit")
     assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
-    assert "cpu_offload" in str(refused.value)
+    assert 'run_mode "CPU+GPU"' in str(refused.value)
     assert "estimated_vram_gb" in str(refused.value)
     assert "llmfit --json plan" in str(refused.value)
 
@@ -124,18 +124,30 @@ def test_a_cpu_offload_row_needs_the_gpu_share_beside_it(mode: str) -> None:
     with pytest.raises(Refusal) as refused:
         modelfit.read(fit(memory_required_gb=38, run_mode=mode), "fit")
     assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
+    assert f'run_mode "{mode}", whose row does not say' in str(refused.value)
     for key in ("estimated_vram_gb", "min_vram_gb"):
         need = modelfit.read(fit(memory_required_gb=38, run_mode=mode, **{key: 20}), "fit")
         assert amounts(need) == (20, 38)
 
 
-@pytest.mark.parametrize("mode", ["", "  ", "turbo", "gpux", 5, True, ["GPU"], {"mode": "GPU"}])
-def test_a_run_mode_that_is_not_known_is_refused_with_the_known_ones(mode: object) -> None:
+@pytest.mark.parametrize(
+    ("mode", "saw"),
+    [
+        ("", '""'),
+        ("  ", '"  "'),
+        ("turbo", '"turbo"'),
+        ("gpux", '"gpux"'),
+        (5, "the number 5"),
+        (True, "true"),
+        (["GPU"], "a list"),
+        ({"mode": "GPU"}, "an object"),
+    ],
+)
+def test_a_run_mode_that_is_not_known_is_refused_with_those_that_llmfit_prints(mode: object, saw: str) -> None:
     with pytest.raises(Refusal) as refused:
         modelfit.read(fit(memory_required_gb=10, run_mode=mode), "fit")
     assert refused.value.reason == Reason.INVALID_MODEL_FIT
-    assert str(refused.value).startswith("fit.run_mode: ")
-    assert "gpu, tensor_parallel, moe_offload, cpu_offload or cpu_only" in str(refused.value)
+    assert str(refused.value) == f"fit.run_mode: {saw}; want GPU, TP, MoE, CPU+GPU or CPU"
 
 
 @pytest.mark.parametrize("mode", ["GPU", "TP", "MoE"])
@@ -143,7 +155,7 @@ def test_a_run_on_a_gpu_that_needs_none_of_it_is_a_contradiction(mode: str) -> N
     with pytest.raises(Refusal) as refused:
         modelfit.read(fit(memory_required_gb=0, moe_offloaded_gb=3, run_mode=mode), "fit")
     assert refused.value.reason == Reason.INVALID_MODEL_FIT
-    assert str(refused.value).startswith("fit.memory_required_gb: 0 with run_mode")
+    assert str(refused.value).startswith(f'fit.memory_required_gb: 0 with run_mode "{mode}"')
 
 
 def test_a_plan_gives_its_minimum_and_explicit_figures_win_over_it() -> None:
@@ -181,12 +193,24 @@ def test_a_bare_list_is_refused_even_with_one_model(text: str) -> None:
     assert refused.value.reason == Reason.AMBIGUOUS_MODEL_FIT
 
 
-@pytest.mark.parametrize("text", ["7", "null", "true", '"llama"', "8.5"])
-def test_a_bare_value_is_refused(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "saw"),
+    [
+        ("7", "the number 7"),
+        ("null", "null"),
+        ("true", "true"),
+        ('"llama"', 'the text "llama"'),
+        ('""', 'the text ""'),
+        ("8.5", "the number 8.5"),
+        ("7" * 100, f"the number {'7' * 64}..."),
+    ],
+)
+def test_a_bare_value_is_refused_by_what_it_is(text: str, saw: str) -> None:
     with pytest.raises(Refusal) as refused:
         modelfit.read(text, "fit")
     assert refused.value.reason == Reason.INVALID_MODEL_FIT
-    assert "one JSON object" in str(refused.value)
+    assert str(refused.value).startswith(f"fit: {saw}; want one JSON object")
+    assert "quotes" not in str(refused.value)
 
 
 def test_no_figure_at_all_names_the_keys_there_are_and_the_ways_out() -> None:

@@ -13,7 +13,7 @@ import pytest
 BINARY = Path(sys.executable).with_name("llmfit")
 
 Llmfit = Callable[..., str]
-"""`llmfit(*arguments)`: standard output of `llmfit --json …`."""
+"""`llmfit(*arguments, code=0)`: standard output of `llmfit --json …`, which must end with that exit code."""
 
 
 @pytest.fixture(scope="session")
@@ -27,12 +27,12 @@ def llmfit(tmp_path_factory: pytest.TempPathFactory) -> Llmfit:
     home = str(tmp_path_factory.mktemp("home"))
     environ = {"PATH": os.environ.get("PATH", ""), "HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}
 
-    def run(*arguments: str) -> str:
+    def run(*arguments: str, code: int = 0) -> str:
         # On an older C library the loader grumbles on standard error, and the program runs all the same.
         done = subprocess.run(
             [BINARY, "--json", *arguments], capture_output=True, text=True, env=environ, timeout=120, check=False
         )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == code, done.stderr
         return done.stdout
 
     return run

@@ -9,6 +9,7 @@ import yaml
 from tests.cli.conftest import Run, modelfit
 from tests.llmfit import expected
 from tests.llmfit.conftest import Llmfit
+from webhook.errors import shown_all
 
 __all__ = ["modelfit"]
 
@@ -84,6 +85,25 @@ def test_the_whole_catalogue_at_once_is_refused(llmfit: Llmfit, modelfit: Run) -
     assert (result.code, result.out) == (2, "")
     assert "AmbiguousModelFit" in result.err
     assert len(result.err) <= 1200
+
+
+def test_a_comparison_is_refused_with_the_names_of_both(llmfit: Llmfit, modelfit: Run) -> None:
+    printed = llmfit("diff")
+    names = [row["model"]["name"] for row in json.loads(printed)["models"]]
+    assert f"a list of 2: {shown_all(names)}; want exactly one model" in modelfit("convert", stdin=printed).err
+
+
+def test_an_error_of_llmfit_is_passed_on(llmfit: Llmfit, modelfit: Run) -> None:
+    result = modelfit("convert", stdin=llmfit("info", "nosuchmodel", code=1))
+    assert (result.code, result.out) == (2, "")
+    assert "llmfit reported an error: \"No model found matching 'nosuchmodel'\"; want" in result.err
+
+
+def test_the_run_modes_that_messages_list_are_those_of_its_rows(fits: list[dict[str, Any]], modelfit: Run) -> None:
+    said = modelfit("convert", stdin='{"memory_required_gb": 8, "run_mode": "weird"}').err
+    listed = said.partition("want ")[2].strip().replace(" or ", ", ").split(", ")
+    # There is one machine here, and TP takes several.
+    assert {*listed} == {row["run_mode"] for row in fits} | {"TP"}
 
 
 def test_rows_of_every_kind_through_the_whole_command(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 
 from webhook.core import quantities
-from webhook.core.strictjson import Impossible, member
+from webhook.core.strictjson import Impossible, described, member
 from webhook.errors import Fault, shown
 
 _MOST_WHOLE = 10**12
@@ -40,11 +40,7 @@ class Figures:
             return None
         where = member(self.where, key)
         if not isinstance(value, Decimal):
-            if isinstance(value, str):
-                saw, remedy = f"the text {shown(value)}", "remove the quotes and the unit"
-            else:
-                saw, remedy = _kind(value), ""
-            self._fault(where, saw, remedy)
+            self._fault(where, described(value), "remove the quotes and the unit" if isinstance(value, str) else "")
         elif value < 0:
             self._fault(where, f"{shown(str(value))}, below zero")
         else:
@@ -83,6 +79,12 @@ class Figures:
         value = self.members.get(key)
         return value if isinstance(value, str) and value.strip() else None
 
+    def must_be(self, key: str, kinds: type | tuple[type, ...], want: str) -> None:
+        """Adds what is present at `key` and of none of the kinds to the faults."""
+        value = self.members.get(key)
+        if value is not None and not isinstance(value, (kinds, Impossible)):
+            self.faults.append(Fault(member(self.where, key), described(value), want))
+
     def sized(self, figure: Figure | None) -> Figure | None:
         """The same figure; one that no model can need is added to the faults."""
         if figure is None or figure.value == 0:
@@ -97,12 +99,6 @@ class Figures:
 
     def _fault(self, where: str, saw: str, remedy: str = "") -> None:
         self.faults.append(Fault(where, saw, "a number of gigabytes such as 8 or 12.5", remedy))
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "no number"
 
 
 def _whole(value: object) -> int | None:

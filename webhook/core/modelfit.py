@@ -17,7 +17,7 @@ from functools import lru_cache
 from webhook.core import runmodes, strictjson
 from webhook.core.figures import Figure, Figures
 from webhook.core.need import Need
-from webhook.errors import Fault, Refusal, shown_all
+from webhook.errors import Fault, Refusal, shown, shown_all
 from webhook.reasons import Reason
 
 MEMORY_KEYS = ("estimated_memory_gb", "min_ram_gb", "ram_gb")
@@ -70,19 +70,24 @@ def _one_fit(document: object, where: str) -> Figures:
     if isinstance(document, list):
         raise _ambiguous(document, where, "one object")
     if not isinstance(document, Mapping):
+        encoded = isinstance(document, str) and document.lstrip().startswith(("{", "["))
+        remedy = "remove the outer quotes: it is encoded twice" if encoded else _WAYS_OUT
         want = "one JSON object with a model's figures"
-        raise Refusal(Reason.INVALID_MODEL_FIT, [Fault(where, "a bare value", want, _WAYS_OUT)])
+        raise Refusal(Reason.INVALID_MODEL_FIT, [Fault(where, strictjson.described(document), want, remedy)])
     rows = document.get("models")
-    if not isinstance(rows, list) or any(key in document for key in (*MEMORY_KEYS, *GPU_MEMORY_KEYS)):
+    if rows is None or any(key in document for key in (*MEMORY_KEYS, *GPU_MEMORY_KEYS)):
         return Figures(where, document)
     where = strictjson.member(where, "models")
+    if not isinstance(rows, list):
+        raise Refusal(Reason.INVALID_MODEL_FIT, [Fault(where, strictjson.described(rows), "a list of one object")])
     if len(rows) != 1 or not isinstance(rows[0], Mapping):
         raise _ambiguous(rows, where, "a list of one object")
     return Figures(f"{where}[0]", rows[0])
 
 
 def _ambiguous(rows: list[object], where: str, form: str) -> Refusal:
-    names = [name for row in rows if isinstance(row, Mapping) and (name := _name(Figures(where, row), None))]
+    fits = [Figures(where, row) for row in rows if isinstance(row, Mapping)]
+    names = [name for fit in fits if (name := _name(fit, fit.inner("model")))]
     saw = f"a list of {len(rows)}" + (f": {shown_all(names)}" if names else "")
     remedy = f"keep the one that the pod serves, as {form}"
     return Refusal(Reason.AMBIGUOUS_MODEL_FIT, [Fault(where, saw, "exactly one model", remedy)])
@@ -92,7 +97,7 @@ def _need(fit: Figures) -> tuple[Need | None, Reason]:
     """The need, or None with the reason; faults are left on `fit`."""
     warnings: list[str] = []
     model, plan = fit.inner("model"), fit.inner("minimum")
-    _check_figures(fit, plan)
+    _check_members(fit, model, plan)
     mode = runmodes.read(fit, warnings)
     explicit = _explicit(fit, model, GPU_MEMORY_KEYS)
     gpu = explicit or _gpu_memory(fit, model, mode, plan, warnings)
@@ -110,7 +115,7 @@ def _need(fit: Figures) -> tuple[Need | None, Reason]:
         )
     if mode and not explicit and gpu.value == 0 and mode.name != "cpu_only":
         # Read as "no GPU", it would let a pod that runs on one go without.
-        fit.faults.append(Fault(gpu.where, f"0 with run_mode {mode.name}", "what the model needs", "check the unit"))
+        fit.faults.append(Fault(gpu.where, f"0 with run_mode {mode.stated}", "what the model needs", "check the unit"))
     _doubts(fit, gpu.value, warnings)
     bandwidth = fit.ceiling("minBandwidthGBs")
     need = Need(
@@ -125,9 +130,15 @@ def _need(fit: Figures) -> tuple[Need | None, Reason]:
     return need, Reason.INVALID_MODEL_FIT
 
 
-def _check_figures(fit: Figures, plan: Figures | None) -> None:
-    """Reads every figure that has a meaning, so that the faults of those that are not chosen show as well."""
+def _check_members(fit: Figures, model: Figures | None, plan: Figures | None) -> None:
+    """Reads all that has a meaning, so that the faults of what is not chosen show as well."""
     fit.first(*_OTHER_KEYS)
+    fit.must_be("minimum", dict, "an object")
+    fit.must_be("model", (str, dict), "the model's name, or an object that describes it")
+    for place in (fit, model):
+        if place:
+            place.must_be("name", str, "the model's name")
+            place.must_be("model_name", str, "the model's name")
     if plan:
         plan.first("vram_gb", "ram_gb")
 
@@ -160,8 +171,13 @@ def _gpu_memory(
 
 def _no_figure(fit: Figures, mode: "runmodes.Share | None") -> Fault:
     if mode and mode.name == "cpu_offload":
-        saw = "run_mode cpu_offload, whose row does not say how much of the model is in VRAM"
+        saw = f"run_mode {mode.stated}, whose row does not say how much of the model is in VRAM"
         return Fault(fit.where, saw, "estimated_vram_gb or min_vram_gb beside it", _WAYS_OUT)
+    error = fit.members.get("error")
+    message = error.get("message") if isinstance(error, dict) else error
+    if isinstance(message, str):
+        saw = f"llmfit reported an error: {shown(message)}"
+        return Fault(fit.where, saw, "a model's figures", "correct the llmfit command, and take what it prints then")
     saw = f"no usable figure for GPU memory among the keys {shown_all(sorted(fit.members))}" if fit.members else "{}"
     want = (
         "estimated_vram_gb, min_vram_gb or vram_gb, or memory_required_gb with run_mode, or what `llmfit plan` prints"
@@ -176,7 +192,10 @@ def _doubts(fit: Figures, gpu_memory: Decimal, warnings: list[str]) -> None:
     if disk and mode in ("gpu", "tensor_parallel") and gpu_memory < disk.value:
         warnings.append(f"the GPU memory {gpu_memory} GB is less than the weights on disk, disk_size_gb {disk.value}")
     if mode == "cpu_only" and gpu_memory:
-        warnings.append(f"run_mode says CPU only, yet the fit names {gpu_memory} GB of GPU memory; a GPU is claimed")
+        stated = shown(fit.members["run_mode"])
+        warnings.append(
+            f"run_mode {stated} uses no GPU, yet the fit names {gpu_memory} GB of GPU memory; a GPU is claimed"
+        )
     level = fit.text("fit_level")
     if level and level.lower().replace(" ", "").replace("_", "") == "tootight":
         warnings.append("fit_level is too tight: llmfit expects the model not to fit the machine it was measured on")

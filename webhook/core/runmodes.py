@@ -7,15 +7,15 @@
     cpu_only          0                    memory_required_gb
     cpu_offload       not in the row       memory_required_gb
 
-llmfit spells the mode in three ways (`list`/`fit`, the REST API, serialised enums); case, `_`, `-` and blanks are
-passed over.
+llmfit spells the mode in three ways: `CPU+GPU` (`fit`, `recommend`, `info`), `cpu_offload` (the REST API), `CpuOffload`
+(`diff`, and the rest of what is serialised); case, `_`, `-` and blanks are passed over.
 """
 
 from dataclasses import dataclass
 from decimal import Decimal
 
 from webhook.core.figures import Figure, Figures
-from webhook.core.strictjson import Impossible, member
+from webhook.core.strictjson import member
 from webhook.errors import Fault, shown
 
 _SPELLINGS = {
@@ -30,12 +30,17 @@ _SPELLINGS = {
     "cpuonly": "cpu_only",
 }
 
+_PRINTED = "GPU, TP, MoE, CPU+GPU or CPU"
+"""As llmfit prints them in a row."""
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A row's memory by kind; None is "the row does not say"."""
+    """A row's memory by kind; None is "the row does not say". `name` is this module's spelling, `stated` the row's, as
+    messages show it."""
 
     name: str
+    stated: str
     memory_required: Decimal
     gpu_memory: Figure | None
     memory: Figure | None
@@ -48,26 +53,28 @@ def name(fit: Figures) -> str | None:
 
 
 def read(fit: Figures, warnings: list[str]) -> Share | None:
-    """The share, or None where the object is no fit row. A mode that is not known is a fault."""
+    """The share, or None where the object is no fit row. A mode that is not known is a fault where memory is to be
+    shared out by it, and passed over with a warning where it is not."""
+    fit.must_be("run_mode", str, _PRINTED)
     required = fit.gigabytes("memory_required_gb")
-    stated = fit.members.get("run_mode")
-    if (
-        required is None or stated is None or isinstance(stated, Impossible)
-    ):  # an Impossible is among the faults already
+    text = fit.members.get("run_mode")
+    if not isinstance(text, str):
         return None
-    mode = name(fit)
+    mode, stated = name(fit), shown(text)
     if mode is None:
-        saw = shown(stated)
-        fit.faults.append(
-            Fault(member(fit.where, "run_mode"), saw, "gpu, tensor_parallel, moe_offload, cpu_offload or cpu_only")
-        )
+        if fit.members.get("memory_required_gb") is None:
+            warnings.append(f"run_mode {stated} was passed over: it is not one of {_PRINTED}")
+        else:
+            fit.faults.append(Fault(member(fit.where, "run_mode"), stated, _PRINTED))
+        return None
+    if required is None:
         return None
     if mode in ("gpu", "tensor_parallel"):
-        return Share(mode, required.value, _whole_model(fit, required, warnings), None)
+        return Share(mode, stated, required.value, _whole_model(fit, required, warnings), None)
     if mode == "moe_offload":
-        return Share(mode, required.value, required, _offloaded(fit, warnings))
+        return Share(mode, stated, required.value, required, _offloaded(fit, warnings))
     nothing = Figure(required.where, Decimal(0))
-    return Share(mode, required.value, nothing if mode == "cpu_only" else None, required)
+    return Share(mode, stated, required.value, nothing if mode == "cpu_only" else None, required)
 
 
 def _whole_model(fit: Figures, required: Figure, warnings: list[str]) -> Figure:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from webhook.errors import Fault, shown
+from webhook.errors import MAX_SHOWN, Fault, shown
 
 MAX_DEPTH = 16
 """Levels of nesting; llmfit's own output has four."""
@@ -52,9 +52,7 @@ def read(text: str, where: str) -> object:
             text, object_pairs_hook=_object, parse_float=_number, parse_int=_number, parse_constant=Impossible
         )
     except json.JSONDecodeError as error:
-        saw = "nothing" if not text.strip() else f"{error.msg.lower()} at line {error.lineno} column {error.colno}"
-        fault = Fault(where, saw, "one JSON object", "paste llmfit's output unchanged, or check the quotes and commas")
-        raise NotJsonError(fault) from None
+        raise NotJsonError(_broken(text, error, where)) from None
     except RecursionError:
         raise NotJsonError(_too_deep(where)) from None
 
@@ -62,7 +60,7 @@ def read(text: str, where: str) -> object:
 def faults(value: object, where: str, depth: int = 1) -> Iterator[Fault]:
     """Everything in a read value that strict JSON does not allow, each with its path."""
     if isinstance(value, Impossible):
-        yield Fault(where, f"the number {shown(value.text)}", f"a finite number of at most {MAX_DIGITS} digits")
+        yield Fault(where, described(value), f"a finite number of at most {MAX_DIGITS} digits")
     elif isinstance(value, dict):
         if depth > MAX_DEPTH:
             yield _too_deep(where)
@@ -82,6 +80,18 @@ def faults(value: object, where: str, depth: int = 1) -> Iterator[Fault]:
                 yield from faults(child, f"{where}[{index}]", depth + 1)
 
 
+def described(value: object) -> str:
+    """A read value as messages speak of it: `null`, `true`, `the number 5`, `the text "x"`, `a list`, `an object`."""
+    if isinstance(value, (Decimal, Impossible)):
+        text = value.text if isinstance(value, Impossible) else str(value)
+        return f"the number {text if len(text) <= MAX_SHOWN else f'{text[:MAX_SHOWN]}...'}"
+    if isinstance(value, str):
+        return f"the text {shown(value)}"
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "a list"
+    return json.dumps(value)
+
+
 def member(where: str, key: str) -> str:
     """The path of an object's member; a key that is no plain word is quoted, escaped and cut."""
     if key.isascii() and key.replace("_", "").isalnum() and len(key) <= 64:
@@ -89,8 +99,17 @@ def member(where: str, key: str) -> str:
     return f"{where}[{shown(key)}]"
 
 
+def _broken(text: str, error: json.JSONDecodeError, where: str) -> Fault:
+    if not text.strip():
+        remedy = "paste llmfit's output; if it printed none, see its error message"
+        return Fault(where, "nothing", "one JSON object", remedy)
+    saw = f"{error.msg.lower()} at line {error.lineno} column {error.colno}"
+    return Fault(where, saw, "one JSON object", "paste llmfit's output unchanged, or check the quotes and commas")
+
+
 def _too_deep(where: str) -> Fault:
-    return Fault(where, f"more than {MAX_DEPTH} levels of nesting", "a ModelFit, which has four")
+    want = f"at most {MAX_DEPTH}; llmfit prints four"
+    return Fault(where, f"more than {MAX_DEPTH} levels of nesting", want, "paste llmfit's output unchanged")
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
