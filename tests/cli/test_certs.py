@@ -153,15 +153,25 @@ def test_a_secret_is_shown_as_kubectl_prints_it(modelfit: Run, issued: Path) -> 
 
 
 UNUSABLE = {
-    "no name": (["issue", "{}"], "names: there is none; want at least one DNS name or IP address"),
+    "no name": (["issue", "{}"], "no certificate in {} to take the names from; give --name HOST"),
     "a name that is none": (["issue", "{}", "--name", "a b"], "is no DNS name"),
-    "nothing to show": (["show", "{}"], "no certificates; `modelfit certs issue` makes some"),
-    "a file": (["issue", "{file}", "--name", "a"], "File exists"),
+    "nothing to show": (["show", "{}"], "no certificates in {}; `modelfit certs issue {} --name HOST` makes them"),
+    "nothing to rotate": (["rotate", "{}"], "no certificates in {}; `modelfit certs issue {} --name HOST` makes them"),
+    "nothing to rotate, with a name": (["rotate", "{}", "--name", "a"], "no certificates in {}; "),
+    "a file": (["issue", "{file}", "--name", "a"], "{file}: a file; want a directory"),
+    "a file to rotate": (["rotate", "{file}"], "{file}: a file; want a directory"),
+    "a file to show": (["show", "{file}"], "{file}: a file; want a directory"),
+    "a directory in a file": (["issue", "{file}/a", "--name", "a"], "{file}/a: Not a directory"),
+    "the name of a directory that is too long": (["show", "x" * 5000], "File name too long"),
+    "no directory": (["issue", "", "--name", "a"], '""; want a directory'),
+    "standard input to write to": (["issue", "-", "--name", "a"], '"-"; want a directory'),
     "lifetimes that do not go together": (
         ["issue", "{}", "--name", "a", "--leaf-days", "300"],
         "want at least 3 times",
     ),
-    "a lifetime without end": (["issue", "{}", "--name", "a", "--leaf-days", "1e300"], "modelfit: "),
+    "a lifetime without end": (["issue", "{}", "--name", "a", "--leaf-days", "1e300"], "and at most 36500"),
+    "an authority without end": (["issue", "{}", "--name", "a", "--authority-days", "36501"], "and at most 36500"),
+    "a wait without end": (["issue", "{}", "--name", "a", "--propagation", "inf"], "and at most 36500"),
     "no number": (["issue", "{}", "--leaf-days", "nan"], "want a number above 0"),
     "no action": ([], "--help"),
 }
@@ -173,12 +183,29 @@ def test_what_cannot_be_used_is_said_in_one_line(
 ) -> None:
     file = tmp_path / "file"
     file.write_text("x")
-    places = {"{}": str(folder), "{file}": str(file)}
-    result = modelfit("certs", *(places.get(argument, argument) for argument in arguments))
+
+    def placed(text: str) -> str:
+        return text.replace("{}", str(folder)).replace("{file}", str(file))
+
+    result = modelfit("certs", *map(placed, arguments))
     assert (result.code, result.out) == (2, "")
-    assert said in result.err
+    assert placed(said) in result.err
     assert result.err.count("\n") == 1
     assert not folder.exists() or not list(folder.glob("tls.*"))
+
+
+def test_a_leaf_that_is_unusable_leaves_no_names_and_is_made_again_with_one(modelfit: Run, issued: Path) -> None:
+    for name in ("tls.crt", "tls.key"):
+        (issued / name).resolve().write_text("garbage")
+    result = modelfit("certs", "issue", str(issued))
+    assert (result.code, result.out) == (2, "")
+    assert f"no certificate in {issued} to take the names from; give --name HOST" in result.err
+    assert modelfit("certs", "issue", str(issued), "--name", HOST).code == 0
+
+
+def test_the_longest_lifetimes_can_be_issued(modelfit: Run, folder: Path) -> None:
+    arguments = ("--name", HOST, "--authority-days", "36500", "--leaf-days", "12000")
+    assert modelfit("certs", "issue", str(folder), *arguments).code == 0
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ examples:
 import argparse
 import base64
 import binascii
+import os
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -32,8 +33,12 @@ from certs.files import FileStore
 from certs.policy import Policy
 from certs.rotation import Action
 from certs.state import State
+from certs.store import Stored
 from webhook.cli import REFUSED, UsageError, inputs, say
 from webhook.errors import shown
+
+LONGEST = 36_500
+"""Days, or minutes: a hundred years of days. What is longer is no lifetime, and beyond what a date can say."""
 
 MOST_STEPS = 8
 """Further steps of one call. What is due takes three at most."""
@@ -47,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", help="what is there, what is wrong with it, what comes next", allow_abbrev=False)
     rotate = actions.add_parser("rotate", help="change the authority, step by step", allow_abbrev=False)
     for action in (issue, rotate):
-        action.add_argument("directory", metavar="DIRECTORY", type=Path, help="where they are kept")
+        action.add_argument("directory", metavar="DIRECTORY", type=_directory, help="where they are kept")
         action.add_argument(
             "--name",
             metavar="HOST",
@@ -60,7 +65,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action="store_true",
             help="every client and every server has what was last written; else --propagation is waited for",
         )
-    show.add_argument("directory", metavar="DIRECTORY", help="where they are kept; - is a Secret on standard input")
+    show.add_argument(
+        "directory",
+        metavar="DIRECTORY",
+        type=lambda text: text if text == "-" else str(_directory(text)),
+        help="where they are kept; - is a Secret on standard input",
+    )
     for action in (issue, show, rotate):
         _add_policy(action)
 
@@ -88,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
             timedelta(minutes=arguments.propagation),
         )
         state = _shown(arguments.directory) if arguments.action == "show" else _changed(arguments, now, policy)
-    except (CertificatesError, OverflowError) as error:
+    except CertificatesError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
         raise UsageError(f"{inputs.printable(str(arguments.directory))}: {error.strerror or error}") from None
@@ -98,24 +108,29 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _shown(where: str) -> State:
     """What a directory or a Secret holds; what is unusable in it is said."""
-    if where == "-":
-        data = _secret(inputs.text(where))
-    else:
-        stored = FileStore(Path(where)).read()
-        if stored is None:
-            raise UsageError(f"{inputs.printable(where)}: no certificates; `modelfit certs issue` makes some")
-        data = dict(stored.data)
-    found = entries.parse(data)
+    found = entries.parse(_secret(inputs.text(where)) if where == "-" else _there(Path(where)).data)
     for fault in found.faults:
         say(f"Warning: {fault}")
     return found.state
 
 
+def _there(directory: Path) -> Stored:
+    """What is in the directory. Raises UsageError where there is nothing."""
+    stored = FileStore(directory).read()
+    if stored is None:
+        where = inputs.printable(str(directory))
+        raise UsageError(f"no certificates in {where}; `modelfit certs issue {where} --name HOST` makes them")
+    return stored
+
+
 def _changed(arguments: argparse.Namespace, now: datetime, policy: Policy) -> State:
     store = FileStore(arguments.directory)
-    before = store.read()
+    before = _there(arguments.directory) if arguments.action == "rotate" else store.read()
     state = entries.parse(before.data if before else {}).state
     wanted = arguments.name or sorted(names.of(state.leaf.certificate) if state.leaf else ())
+    if not wanted:
+        where = inputs.printable(str(arguments.directory))
+        raise UsageError(f"no certificate in {where} to take the names from; give --name HOST, as clients call it")
     # A change that is under way is carried on with; another one begins only after it.
     rotate = arguments.action == "rotate" and state.next is None and not state.retired
     outcome = converge(store, wanted, now, policy, Evidence(settled=arguments.settled), rotate=rotate)
@@ -172,11 +187,21 @@ def _print(lines: list[str]) -> None:
     print("\n".join(lines), flush=True)
 
 
+def _directory(text: str) -> Path:
+    """A directory, or one that is to be made."""
+    if text in ("", "-"):
+        raise argparse.ArgumentTypeError(f"{shown(text)}; want a directory")
+    # Not Path's own `exists`, which raises for a name that is too long.
+    if os.path.exists(text) and not os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"{inputs.printable(text)}: a file; want a directory")
+    return Path(text)
+
+
 def _amount(text: str) -> float:
     try:
         amount = float(text)
     except ValueError:
         amount = 0.0
-    if not 0 < amount < float("inf"):
-        raise argparse.ArgumentTypeError(f"{shown(text)}; want a number above 0")
+    if not 0 < amount <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{shown(text)}; want a number above 0 and at most {LONGEST}")
     return amount
