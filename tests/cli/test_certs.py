@@ -179,8 +179,9 @@ UNUSABLE = {
 
 @pytest.mark.parametrize(("arguments", "said"), UNUSABLE.values(), ids=UNUSABLE.keys())
 def test_what_cannot_be_used_is_said_in_one_line(
-    modelfit: Run, folder: Path, tmp_path: Path, arguments: list[str], said: str
+    modelfit: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     file = tmp_path / "file"
     file.write_text("x")
 
