@@ -27,6 +27,8 @@ CLAIM = f"{DOMAIN}/claim"
 """Annotation: the name of the pod's companion ResourceClaim."""
 RESOURCES = f"{DOMAIN}/resources"
 """Annotation: the two quantities as JSON, `{"gpu.memory":"8Gi","memory":"12Gi"}`."""
+INJECTED_INTO = f"{DOMAIN}/injected-into"
+"""Annotation: the pod that all of this was written for, `models/llama`. On a copy it names the other pod."""
 ALIAS = "modelfit"
 """The entry's name in `spec.resourceClaims` and in the containers' `resources.claims`."""
 

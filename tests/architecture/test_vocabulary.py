@@ -40,5 +40,5 @@ def test_the_keys_are_those_of_the_design() -> None:
     assert {key for key in KEYS if key.startswith("llmfit.ai/")} == {
         "llmfit.ai/model-fit", "llmfit.ai/containers", "llmfit.ai/profile", "llmfit.ai/device-count",
         "llmfit.ai/inject", "llmfit.ai/injected", "llmfit.ai/claim", "llmfit.ai/resources", "llmfit.ai/memory",
-        "llmfit.ai/gpu-memory", "llmfit.ai/model",
+        "llmfit.ai/gpu-memory", "llmfit.ai/model", "llmfit.ai/injected-into",
     }  # fmt: skip

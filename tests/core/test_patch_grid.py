@@ -57,7 +57,7 @@ def expected(before: Json, claim: str | None, memory: str, resources: str) -> Js
         metadata["labels"] = {**(metadata.get("labels") or {}), "llmfit.ai/injected": "true"}
         metadata["annotations"]["llmfit.ai/claim"] = claim
     target["resources"] = own
-    metadata["annotations"]["llmfit.ai/resources"] = resources
+    metadata["annotations"] |= {"llmfit.ai/resources": resources, "llmfit.ai/injected-into": "team-a/llama"}
     return after
 
 
@@ -142,6 +142,7 @@ def test_the_patch_touches_our_paths_only() -> None:
             "path": "/metadata/annotations/llmfit.ai~1resources",
             "value": '{"gpu.memory":"8Gi","memory":"12Gi"}',
         },
+        {"op": "add", "path": "/metadata/annotations/llmfit.ai~1injected-into", "value": "team-a/llama"},
     )
 
 
@@ -171,8 +172,8 @@ def test_fields_that_nobody_knows_yet_stay_byte_for_byte() -> None:
 def remove_ours(after: Json) -> None:
     """Takes our parts out of a pod that had `resources.requests`, `resourceClaims` and labels before."""
     del after["metadata"]["labels"]["llmfit.ai/injected"]
-    del after["metadata"]["annotations"]["llmfit.ai/claim"]
-    del after["metadata"]["annotations"]["llmfit.ai/resources"]
+    for key in ("claim", "resources", "injected-into"):
+        del after["metadata"]["annotations"][f"llmfit.ai/{key}"]
     assert after["spec"]["resourceClaims"].pop()["name"] == "modelfit"
     resources = after["spec"]["containers"][0]["resources"]
     assert resources.pop("claims") == [{"name": "modelfit"}]

@@ -67,7 +67,7 @@ def test_what_another_webhook_took_away_is_put_back(name: str) -> None:
 
 
 def test_annotations_that_somebody_forged_are_replaced() -> None:
-    forged = {"llmfit.ai/claim": "someone-elses", "llmfit.ai/resources": "{}"}
+    forged = {f"llmfit.ai/{key}": "forged" for key in ("claim", "resources", "injected-into")}
     before = pod(annotations=forged, metadata={"labels": {"llmfit.ai/injected": "false"}})
     assert admitted(before) == admitted(pod(metadata={"labels": {}}))
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core import kit
-from tests.core.kit import CLAIM, CPU_FIT, WORKLOADS, Json, admitted, container, kind_of, mutate, pod, workload
+from tests.core.kit import CPU_FIT, WORKLOADS, Json, container, kind_of, mutate, pod, workload
 from tests.core.test_refusals import CASES
 from webhook.core import templates
 from webhook.core.decide import Decision
@@ -90,15 +90,6 @@ def test_the_warnings_of_a_pod_are_given_with_their_paths() -> None:
 def test_a_model_without_gpu_is_said_to_need_none() -> None:
     decision = validate(workload("Job", pod(CPU_FIT, nodeName="n1")))
     assert decision.warnings == ("modelfit: no GPU is needed, so no claim is made; memory request 4Gi",)
-
-
-def test_a_template_made_of_an_admitted_pod_is_warned_of() -> None:
-    target = workload("Deployment", admitted(pod()))
-    assert target["spec"]["template"]["spec"]["resourceClaims"] == [{"name": "modelfit", "resourceClaimName": CLAIM}]
-    (warning,) = validate(target).warnings
-    assert warning.startswith("spec.template.spec.resourceClaims names the claim of one admitted pod")
-    mine = [{"name": "modelfit", "resourceClaimName": "mine"}]
-    assert "admitted" not in validate(workload("Deployment", pod(CPU_FIT, resourceClaims=mine))).warnings[0]
 
 
 DISABLED = {"labels": {"llmfit.ai/inject": "disabled"}}

@@ -79,7 +79,11 @@ def reviews() -> list[Json]:
     )
     return [
         *map(body, plain),
-        *(body(each) for each in (full, refused, pod(None), admitted(pod()), pod(metadata=_DELETED))),
+        *(
+            body(each)
+            for each in (full, refused, pod(None), admitted(pod(), uid="first"), _copied(), pod(metadata=_DELETED))
+        ),
+        body(_copied(CPU_FIT)),
         *map(body, _ruled()),
         body(pod(), namespace=""),
         body(full, dryRun=True),
@@ -99,7 +103,7 @@ def _workloads(full: Json, refused: Json) -> list[Json]:
     created = [
         *targets,
         workload("Deployment", pod(metadata={"labels": {"llmfit.ai/inject": "disabled"}})),
-        workload("Deployment", admitted(pod())),
+        workload("Deployment", _copied()),
         workload("ReplicaSet", refused, ownerReferences=[owner]),
         workload("Job", refused, **_DELETED),
     ]
@@ -107,6 +111,15 @@ def _workloads(full: Json, refused: Json) -> list[Json]:
         *(body(each, kind=kind_of(each)) for each in created),
         *(body(each, kind=kind_of(each), operation="UPDATE", old=each) for each in targets),
     ]
+
+
+def _copied(text: str = FIT) -> Json:
+    """A pod that was made out of an admitted one, between claims of its own."""
+    made = admitted(pod(resourceClaims=[{"name": "nic", "resourceClaimName": SECRET}]), uid="first")
+    made["spec"]["resourceClaims"].append({"name": "disk", "resourceClaimTemplateName": SECRET})
+    made["metadata"]["name"] = "other"
+    made["metadata"]["annotations"]["llmfit.ai/model-fit"] = text
+    return made
 
 
 def _ruled() -> list[Json]:
@@ -130,7 +143,7 @@ def texts() -> list[str]:
         *sorted(keys), "", "0", "-1", "1e999", "NaN", "auto", "disabled", "true", "1e999999Gi", "8Gi",
         "x" * 70, "é🦙", "\u2028", "\x1b[31m",
         "\n", "\0", "a/b~c", "~1", '"', "\\", "nvidia.com/gpu",
-        "kubernetes.io/config.mirror", "llama-7b-claim-58989f2cda",
+        "kubernetes.io/config.mirror", "llama-7b-claim-0123456789",
     ]  # fmt: skip
 
 

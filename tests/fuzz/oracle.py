@@ -15,11 +15,12 @@ from tests.fuzz.corpus import SECRET
 from webhook.core import claims
 from webhook.core.claims import names
 from webhook.core.policy import Policy
+from webhook.reasons import Reason
 
 _OURS = re.compile(
-    r"/spec/resourceClaims(/-)?"
+    r"/spec/resourceClaims(/-|/\d+/resourceClaimName)?"
     r"|/spec/(initContainers|containers)/\d+/(resources(/claims(/-)?|/requests(/memory)?)?|env(/-)?)"
-    r"|/metadata/(labels|annotations)(/llmfit\.ai~1(injected|claim|resources))?"
+    r"|/metadata/(labels|annotations)(/llmfit\.ai~1(injected|injected-into|claim|resources))?"
 )
 
 
@@ -44,10 +45,10 @@ def check(client: FlaskClient, policy: Policy, path: str, body: bytes) -> str:
     if not made["allowed"]:
         _refused(made)
     _must(SECRET not in json.dumps([warnings, made.get("status")]), "a secret")
+    reason: str = made["auditAnnotations"]["reason"]
     if "patch" in made:
         _must(path == "/mutate" and made["allowed"] and made["patchType"] == "JSONPatch", "a patch out of place")
-        _patched(client, policy, review, json.loads(base64.b64decode(made["patch"])))
-    reason: str = made["auditAnnotations"]["reason"]
+        _patched(client, policy, review, json.loads(base64.b64decode(made["patch"])), reason)
     return reason
 
 
@@ -59,13 +60,17 @@ def _refused(made: Json) -> None:
     _must(message and message.isprintable() and len(message.encode()) <= 1024, f"the message {message!r}")
 
 
-def _patched(client: FlaskClient, policy: Policy, review: Json, operations: list[Json]) -> None:
+def _patched(client: FlaskClient, policy: Policy, review: Json, operations: list[Json], reason: str) -> None:
     before = review["request"]["object"]
     for operation in operations:
         _must(operation["op"] == "add" and bool(_OURS.fullmatch(operation["path"])), f"the operation {operation}")
         path = operation["path"]
-        if not path.endswith("/-") and "llmfit.ai" not in path:
-            _must(jsonpointer.resolve_pointer(before, path, None) is None, f"a replacement by {operation}")
+        there = None if path.endswith("/-") else jsonpointer.resolve_pointer(before, path, None)
+        if path.endswith("/resourceClaimName"):
+            # Of a copy: the name that the webhook gave to the first pod's claim.
+            _must(names.is_for_review(there), f"another's claim renamed by {operation}")
+        elif "llmfit.ai" not in path:
+            _must(there is None, f"a replacement by {operation}")
     after = jsonpatch.apply_patch(copy.deepcopy(before), operations)
     again = copy.deepcopy(review)
     again["request"] |= {"object": after, "uid": "another-uid"}
@@ -73,13 +78,15 @@ def _patched(client: FlaskClient, policy: Policy, review: Json, operations: list
     _must(second is not None and "patch" not in second["response"], f"a second patch after {operations}")
     third = client.post("/validate", data=orjson.dumps(again), content_type="application/json").json
     _must(third is not None and third["response"]["allowed"], f"the validating webhook refuses our own output: {third}")
-    if any(operation["path"].startswith("/spec/resourceClaims") for operation in operations):
+    if reason == Reason.INJECTED and any("injected-into" in operation["path"] for operation in operations):
         metadata = after["metadata"] | {"name": "pod", "namespace": "ns", "uid": "pod-uid"}
         claim: Json | None = claims.companion(metadata, policy)
         _must(claim is not None, "an injected pod without companion")
         if claim is not None:
-            name = after["spec"]["resourceClaims"][-1]["resourceClaimName"]
+            entries = [each for each in after["spec"]["resourceClaims"] if isinstance(each, dict)]
+            name = next(each["resourceClaimName"] for each in entries if each.get("name") == "modelfit")
             _must(claim["metadata"]["name"] == name and names.is_for_review(name), f"the name {name}")
+            _must(name not in json.dumps(before), "a claim that somebody named before")
             json.dumps(claim, ensure_ascii=False).encode()
             _must("adminAccess" not in json.dumps(claim["spec"]), "adminAccess")
 

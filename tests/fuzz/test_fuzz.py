@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.fuzz import run
-from webhook.core import claims, decide, memory, quantities, rules, targets
+from webhook.core import claims, decide, memory, origin, quantities, rules, targets
 from webhook.core.decide import Decision
 from webhook.errors import Fault
 from webhook.reasons import Reason
@@ -39,6 +39,8 @@ BREAKAGES: dict[str, tuple[object, str, object]] = {
     "a patch each time": (targets, "refers", lambda _: False),
     "a patch elsewhere": (decide, "inject", lambda *_: [{"op": "add", "path": "/spec/hostNetwork", "value": True}]),
     "a patch that removes": (decide, "inject", lambda *_: [{"op": "remove", "path": "/spec/containers"}]),
+    "a claim that a copy keeps": (origin, "met_before", lambda *_: True),
+    "a copy that is renamed each time": (origin, "met_before", lambda *_: False),
     "a companion that is missing": (claims, "companion", lambda *_: None),
     "a secret in a warning": (decide, "_summary", lambda *_: "hunter2"),
     "a warning of two lines": (decide, "_summary", lambda *_: "a\nb"),

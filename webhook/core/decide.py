@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from webhook import vocabulary
-from webhook.core import claims, demand, memory, pods, rules, targets, templates
+from webhook.core import claims, demand, memory, origin, pods, rules, targets, templates
 from webhook.core.demand import Demand
 from webhook.core.patch import Operation, inject
 from webhook.core.pods import Container, Pod
@@ -114,6 +114,8 @@ def _examine(review: Review, pod: Pod, policy: Policy) -> Plan:
         conflicts += rules.device_plugin_requests([each for each in everyone if each.path not in ours])
         warnings += map(str, conflicts)
         warnings += rules.foreign_scheduler(pod)
+    else:
+        found += [(Reason.ALIAS_TAKEN, fault) for fault in rules.needless_claim(pod)]
     if found or asked is None or containers is None:
         raise Refusal(found[0][0], [fault for _, fault in found])
     if policy.device_count_variable and len(asked.counts) > 1:
@@ -136,13 +138,19 @@ def _collect(step: Callable[[], T], found: list[tuple[Reason, Fault]]) -> T | No
 
 def _inject(review: Review, pod: Pod, plan: Plan, policy: Policy) -> Decision:
     need = plan.demand.need
-    claim = None
+    record = origin.record(pod, review.namespace, need)
+    again = origin.met_before(pod, record)
+    claim, warnings = None, list(plan.warnings)
     if not need.cpu_only:
         entry = pods.alias_entry(pod)
-        claim = str(entry["resourceClaimName"]) if entry else claims.names.for_review(need, review.uid)
-    variable = _told(plan.demand, policy)
-    patch = inject(pod, need, claim, plan.containers, plan.fills_memory, variable)
-    warnings = list(plan.warnings)
+        if entry and again:
+            claim = str(entry["resourceClaimName"])
+        else:
+            claim = claims.names.for_review(need, review.uid)
+            warnings[:0] = rules.foreign_claim(entry)
+    # Another webhook may have put a container first since, which is not the one that was chosen then.
+    filled = need.memory_quantity if plan.fills_memory and not again else None
+    patch = inject(pod, record, claim, plan.containers, filled, _told(plan.demand, policy))
     if patch:
         warnings.insert(0, _summary(plan, f"claim {claim}"))
     reason = Reason.CPU_ONLY if claim is None else Reason.INJECTED if patch else Reason.ALREADY_INJECTED
@@ -219,9 +227,8 @@ def _validate_template(review: Review, steps: tuple[str, ...], policy: Policy) -
         return _deny(template.refused(refusal))
     except MalformedCall as malformed:
         raise MalformedCall(template.located(str(malformed))) from None
-    copied = list(rules.copied_claim(template.pod))
-    told = copied or [_summary(plan, "each pod gets a claim")]
-    return Decision(True, Reason.VALID, warnings=_cut(map(template.located, [*told, *plan.warnings])))
+    told = _summary(plan, "each pod gets a claim")
+    return Decision(True, Reason.VALID, warnings=_cut(map(template.located, [told, *plan.warnings])))
 
 
 def _exempt_template(review: Review, template: Template, steps: tuple[str, ...]) -> Reason | None:

@@ -4,16 +4,12 @@
 whole, and one that exists is only added to. A pod that has it all gets no operation: twice is once.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict, cast
 
 from webhook import vocabulary
 from webhook.core import pods, targets
-from webhook.core.need import Need
 from webhook.core.pods import Container, Pod
-
-_JSON = json.JSONEncoder(separators=(",", ":"))
 
 
 class Operation(TypedDict):
@@ -26,36 +22,31 @@ class Operation(TypedDict):
 
 def inject(
     pod: Pod,
-    need: Need,
+    record: Mapping[str, str],
     claim: str | None,
     containers: Sequence[Container],
-    fill_memory: bool,
+    memory: str | None,
     variable: tuple[str, str] | None = None,
 ) -> list[Operation]:
-    """Everything that an admitted pod gets. `claim` is the claim's name, None for a model that needs no GPU.
-    `fill_memory` says that the first container may get a memory request. `variable` (name and value) joins the
-    environment of `containers` where the name is not taken."""
-    operations: list[Operation] = []
-    quantity = need.memory_quantity
-    resources = _JSON.encode(_figures(need))
-    # With the annotation there the pod went through here before. Another webhook may have put a container first since,
-    # which is not the one that was chosen then.
-    fills = fill_memory and quantity and pod.annotations.get(vocabulary.RESOURCES) != resources
-    filled = containers[0] if fills else None
-    if claim is not None and pods.alias_entry(pod) is None:
-        operations += _append(
-            pod.spec, "resourceClaims", "/spec", {"name": vocabulary.ALIAS, "resourceClaimName": claim}
-        )
-    for container in containers:
-        operations += _container(container, claim is not None, quantity if container is filled else None)
+    """Everything that an admitted pod gets. `record` are annotations; `claim` is the claim's name, None for a model
+    that needs no GPU; `memory` is the first container's memory request, where it is to get one. `variable` (name and
+    value) joins the environment of `containers` where the name is not taken."""
+    operations = _entry(pod, claim) if claim is not None else []
+    for index, container in enumerate(containers):
+        operations += _container(container, claim is not None, memory if index == 0 else None)
         if variable is not None:
             operations += _environment(container, *variable)
-    return operations + _metadata(pod, resources, claim)
+    return operations + _metadata(pod, record, claim)
 
 
-def _figures(need: Need) -> dict[str, str]:
-    figures = {"gpu.memory": need.gpu_memory_quantity}
-    return figures | {"memory": need.memory_quantity} if need.memory_quantity else figures
+def _entry(pod: Pod, claim: str) -> list[Operation]:
+    """The claim's entry; one that is there, of another claim, gets the name."""
+    entry = pods.alias_entry(pod)
+    if entry is None:
+        made = {"name": vocabulary.ALIAS, "resourceClaimName": claim}
+        return _append(pod.spec, "resourceClaims", "/spec", made)
+    path = f"/spec/resourceClaims/{pod.resource_claims.index(entry)}"
+    return _set_members(entry, path, {"resourceClaimName": claim})
 
 
 def _container(container: Container, claimed: bool, quantity: str | None) -> list[Operation]:
@@ -81,13 +72,12 @@ def _environment(container: Container, name: str, value: str) -> list[Operation]
     return _append(container.body, "env", container.path, {"name": name, "value": value})
 
 
-def _metadata(pod: Pod, resources: str, claim: str | None) -> list[Operation]:
-    annotations = {vocabulary.RESOURCES: resources}
-    operations: list[Operation] = []
-    if claim is not None:
-        annotations = {vocabulary.CLAIM: claim} | annotations
-        operations += _set(pod.metadata, "labels", "/metadata", {vocabulary.INJECTED: vocabulary.INJECTED_TRUE})
-    return operations + _set(pod.metadata, "annotations", "/metadata", annotations)
+def _metadata(pod: Pod, record: Mapping[str, str], claim: str | None) -> list[Operation]:
+    if claim is None:
+        return _set(pod.metadata, "annotations", "/metadata", record)
+    labels = {vocabulary.INJECTED: vocabulary.INJECTED_TRUE}
+    operations = _set(pod.metadata, "labels", "/metadata", labels)
+    return operations + _set(pod.metadata, "annotations", "/metadata", {vocabulary.CLAIM: claim, **record})
 
 
 def _append(parent: Mapping[str, object], key: str, path: str, item: object) -> list[Operation]:
@@ -100,7 +90,11 @@ def _set(parent: Mapping[str, object], key: str, path: str, members: Mapping[str
     present = parent.get(key)
     if not isinstance(present, dict):
         return [_add(f"{path}/{key}", dict(members))]
-    return [_add(f"{path}/{key}/{_pointer(name)}", text) for name, text in members.items() if present.get(name) != text]
+    return _set_members(present, f"{path}/{key}", members)
+
+
+def _set_members(present: Mapping[str, object], path: str, members: Mapping[str, str]) -> list[Operation]:
+    return [_add(f"{path}/{_pointer(name)}", text) for name, text in members.items() if present.get(name) != text]
 
 
 def _add(path: str, value: object) -> Operation:

@@ -1,7 +1,7 @@
 """What a pod that is to get a claim must not do. Each rule looks at the whole pod, and gives all that it finds."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from webhook import vocabulary
 from webhook.core import pods, quantities, targets
@@ -37,6 +37,16 @@ def alias(pod: Pod) -> Iterator[Fault]:
                     "another name", "rename the entry and the containers' references to it")  # fmt: skip
 
 
+def needless_claim(pod: Pod) -> Iterator[Fault]:
+    """An entry that the webhook wrote for another pod, or another fit, on a pod that needs no GPU: it would take that
+    one's device, or wait for ever."""
+    entry = pods.alias_entry(pod)
+    if entry is not None and names.is_for_review(entry.get("resourceClaimName")):
+        yield Fault(f"spec.resourceClaims[{pod.resource_claims.index(entry)}]",
+                    f"claim {entry['resourceClaimName']} on a model that needs no GPU", "none",
+                    "take the entry out, and the containers' references to it")  # fmt: skip
+
+
 def device_plugin_requests(containers: Sequence[Container]) -> Iterator[Fault]:
     """GPUs asked for through a device plugin: a second ledger for the cards that DRA allocates."""
     for container in containers:
@@ -70,11 +80,11 @@ def missing_parts(pod: Pod, containers: Sequence[Container]) -> Iterator[Fault]:
             yield Fault(where, f"no reference to {vocabulary.ALIAS}", "one in every target container", remedy)
 
 
-def copied_claim(template: Pod) -> Iterator[str]:
-    """A warning for a template that was made out of an admitted pod: all its pods would name that pod's claim."""
-    entry = pods.alias_entry(template)
-    if entry is not None and names.is_for_review(entry.get("resourceClaimName")):
-        yield "spec.resourceClaims names the claim of one admitted pod, which all pods would share; take the entry out"
+def foreign_claim(entry: Mapping[str, object] | None) -> Iterator[str]:
+    """A warning for an entry that the webhook wrote and not for this pod: the pod was made out of an admitted one."""
+    if entry is not None:
+        claim = entry.get("resourceClaimName")
+        yield f"spec.resourceClaims named claim {claim}, which is for another pod or another fit; this pod gets its own"
 
 
 def misspelled(pod: Pod) -> Iterator[str]:

@@ -1,0 +1,202 @@
+"""A pod that is made out of an admitted one, as people do it with kubectl, gets a claim and a device of its own; one that
+is only seen twice, or created anew as it was, keeps the name of its claim."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from .api import JsonObject
+from .claims import allocated
+from .controllers import Controller, operated
+from .controlplane import ControlPlane
+from .drivers import nvidia
+from .foreign import ForeignWebhook, allow
+from .injected import ANNOTATED, each_has_its_claim
+from .inventory import Inventory
+from .kubectl import Result
+from .namespaces import Namespace
+from .pods import deployment, job, pod
+from .waiting import wait_for
+from .webhooks import MUTATING, calls, registered_for_pods
+
+pytestmark = pytest.mark.cluster
+
+ANNOTATION = "llmfit.ai/model-fit"
+LARGER = '{"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 60}'
+WITHOUT_GPU = '{"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 0}'
+
+
+@pytest.fixture(scope="module")
+def cluster(controlplane: ControlPlane) -> Iterator[Controller]:
+    with operated(controlplane) as ours:
+        yield ours
+
+
+@pytest.fixture
+def devices(inventory: Inventory) -> None:
+    inventory.install("nvidia")
+    inventory.node(*(nvidia.gpu(f"gpu-{number}", "80Gi") for number in range(6)))
+
+
+def exported(plane: ControlPlane, namespace: Namespace, name: str) -> JsonObject:
+    """The pod as `kubectl get --output=json` has it, without what has to go before it can be created again."""
+    shown: JsonObject = json.loads(
+        plane.kubectl("get", "pod", name, "--namespace", namespace.name, "--output=json").ok().stdout
+    )
+    for key in ("uid", "resourceVersion", "creationTimestamp"):
+        del shown["metadata"][key]
+    for key in ("status", "nodeName"):
+        shown.get("spec", {}).pop(key, None)
+        shown.pop(key, None)
+    return shown
+
+
+def create(plane: ControlPlane, manifest: JsonObject) -> Result:
+    return plane.kubectl("create", "--output=json", "--filename=-", input=manifest)
+
+
+def claim_of(made: JsonObject) -> str:
+    """The claim that the pod names, in all places alike."""
+    (entry,) = made["spec"]["resourceClaims"]
+    assert entry == {"name": "modelfit", "resourceClaimName": made["metadata"]["annotations"]["llmfit.ai/claim"]}
+    assert [each["resources"].get("claims") for each in made["spec"]["containers"]] == [[{"name": "modelfit"}]]
+    return str(entry["resourceClaimName"])
+
+
+def each_on_its_own_device(namespace: Namespace, pods: int) -> None:
+    wait_for(f"{pods} pods are there", namespace.pods, lambda made: len(made) == pods)
+    for made in namespace.pods():
+        namespace.wait_bound(made["metadata"]["name"])
+    taken = [device for claim in each_has_its_claim(namespace) for device in allocated(claim)]
+    assert len(set(taken)) == len(taken) == pods
+
+
+def test_a_copy_under_another_name_gets_a_claim_and_a_device_of_its_own(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: None
+) -> None:
+    first = claim_of(namespace.create(pod("llama", annotations=ANNOTATED)))
+    namespace.wait_bound("llama")
+    for name, fit in (("same-fit", None), ("larger", LARGER)):
+        manifest = exported(controlplane, namespace, "llama")
+        manifest["metadata"]["name"] = name
+        if fit:
+            manifest["metadata"]["annotations"][ANNOTATION] = fit
+        result = create(controlplane, manifest).ok()
+        assert claim_of(json.loads(result.stdout)) != first
+        assert any(f"named claim {first}, which is for another pod or another fit" in each for each in result.warnings)
+    each_on_its_own_device(namespace, 3)
+
+
+def test_a_copy_in_another_namespace_gets_a_claim_there(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: None
+) -> None:
+    first = claim_of(namespace.create(pod("llama", annotations=ANNOTATED)))
+    other = Namespace(namespace.api)
+    try:
+        manifest = exported(controlplane, namespace, "llama")
+        manifest["metadata"]["namespace"] = other.name
+        assert claim_of(json.loads(create(controlplane, manifest).ok().stdout)) != first
+        each_on_its_own_device(other, 1)
+        each_on_its_own_device(namespace, 1)
+    finally:
+        other.close()
+
+
+def test_a_copy_of_a_controllers_pod_gets_a_claim_of_its_own_under_its_prefix_too(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: None
+) -> None:
+    namespace.create(job("llama", ANNOTATED))
+    (made,) = wait_for("its pod is there", namespace.pods)
+    named = {claim_of(made)}
+    for changes in ({"name": "renamed"}, {"generateName": made["metadata"]["generateName"]}):
+        manifest = exported(controlplane, namespace, made["metadata"]["name"])
+        for key in ("ownerReferences", "labels", "finalizers", "name", "generateName"):
+            manifest["metadata"].pop(key, None)
+        manifest["metadata"] |= {"labels": {"llmfit.ai/injected": "true"}, **changes}
+        named.add(claim_of(json.loads(create(controlplane, manifest).ok().stdout)))
+    assert len(named) == 3
+    each_on_its_own_device(namespace, 3)
+
+
+def test_pods_of_a_template_that_was_made_of_an_admitted_pod_get_a_claim_each(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: None
+) -> None:
+    namespace.create(pod("llama", annotations=ANNOTATED))
+    manifest = deployment("web", 3)
+    template, copied = manifest["spec"]["template"], exported(controlplane, namespace, "llama")
+    template["metadata"]["annotations"] = copied["metadata"]["annotations"]
+    template["metadata"]["labels"] |= copied["metadata"]["labels"]
+    template["spec"] = copied["spec"]
+    namespace.create(manifest)
+    each_on_its_own_device(namespace, 4)
+
+
+def test_a_copy_whose_model_needs_no_gpu_is_refused(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace
+) -> None:
+    first = claim_of(namespace.create(pod("llama", annotations=ANNOTATED)))
+    manifest = exported(controlplane, namespace, "llama")
+    manifest["metadata"]["name"] = "idle"
+    manifest["metadata"]["annotations"][ANNOTATION] = WITHOUT_GPU
+    refused = create(controlplane, manifest)
+    assert refused.returncode == 1
+    assert f"spec.resourceClaims[0]: claim {first} on a model that needs no GPU" in refused.stderr
+    del manifest["spec"]["resourceClaims"]
+    del manifest["spec"]["containers"][0]["resources"]["claims"]
+    create(controlplane, manifest).ok()
+
+
+def test_a_pod_that_is_created_anew_as_it_was_keeps_the_name_and_gets_the_claim_anew(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: None
+) -> None:
+    name = claim_of(namespace.create(pod("llama", annotations=ANNOTATED)))
+    for _ in range(3):
+        namespace.wait_bound("llama")
+        (before,) = each_has_its_claim(namespace)
+        manifest = exported(controlplane, namespace, "llama")
+        namespace.delete_pod("llama")
+        result = create(controlplane, manifest).ok()
+        assert claim_of(json.loads(result.stdout)) == name
+        assert result.warnings == ()
+        each_on_its_own_device(namespace, 1)
+        (after,) = namespace.claims()
+        assert after["metadata"]["uid"] != before["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("generated", [False, True], ids=["named", "generated"])
+def test_a_pod_that_is_seen_twice_in_its_admission_keeps_its_claim(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: None, generated: bool
+) -> None:
+    """Another webhook, whose turn comes after ours, adds a container, and so ours is called again. Names are generated
+    after that: neither of them sees one."""
+    sidecar = {"name": "proxy", "image": "registry.invalid/proxy:1"}
+    seen: list[JsonObject] = []
+
+    def decide(request: JsonObject) -> JsonObject:
+        if request["namespace"] != namespace.name:
+            return allow()
+        seen.append(request["object"])
+        here = any(each["name"] == "proxy" for each in request["object"]["spec"]["containers"])
+        return allow(patch=[] if here else [{"op": "add", "path": "/spec/containers/0", "value": sidecar}])
+
+    name = {"generate_name": "llama-"} if generated else {"name": "llama"}
+    with ForeignWebhook(decide) as other, registered_for_pods(controlplane, other.url, other.ca, mutating=True):
+        before = calls(controlplane, MUTATING)
+        answer = namespace.api.send("POST", namespace.path("Pod"), pod(annotations=ANNOTATED, **name))
+        assert answer.status == 201
+        assert calls(controlplane, MUTATING) == before + 2
+    (first, *_) = seen
+    assert ("name" in first["metadata"]) is not generated
+    made = namespace.pods()[0]
+    assert [each["name"] for each in made["spec"]["containers"]] == ["proxy", "app"]
+    assert "claims" not in made["spec"]["containers"][0]["resources"]
+    assert [entry["resourceClaimName"] for entry in made["spec"]["resourceClaims"]] == [
+        first["spec"]["resourceClaims"][0]["resourceClaimName"]
+    ]
+    assert not any("another pod" in warning for warning in answer.warnings)
+    into = f"{namespace.name}/llama{'-*' if generated else ''}"
+    assert made["metadata"]["annotations"]["llmfit.ai/injected-into"] == into
+    each_has_its_claim(namespace)
