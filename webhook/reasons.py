@@ -75,6 +75,6 @@ _SENTENCES = {
     Reason.NO_NAMESPACE: "the review names no namespace",
     Reason.NODE_NAME_SET: "spec.nodeName bypasses the scheduler, which allocates devices",
     Reason.DEVICE_PLUGIN_REQUEST: "a device-plugin resource and a claim would count the same card twice",
-    Reason.ALIAS_TAKEN: "the pod has a claim under the name modelfit that is not the webhook's, or that it has no use for",
+    Reason.ALIAS_TAKEN: "the entry modelfit in spec.resourceClaims is not one that the pod can keep",
     Reason.NOT_INJECTED: "the pod needs a claim and arrives without one",
 }

@@ -1,5 +1,5 @@
-"""A pod that is made out of an admitted one, as people do it with kubectl, gets a claim and a device of its own; one that
-is only seen twice, or created anew as it was, keeps the name of its claim."""
+"""A pod that is made out of an admitted one, as people do it with kubectl, gets a claim and a device of its own; one
+that is only seen twice, or created anew as it was, keeps the name of its claim."""
 
 from __future__ import annotations
 
@@ -182,10 +182,10 @@ def test_a_pod_that_is_seen_twice_in_its_admission_keeps_its_claim(
         here = any(each["name"] == "proxy" for each in request["object"]["spec"]["containers"])
         return allow(patch=[] if here else [{"op": "add", "path": "/spec/containers/0", "value": sidecar}])
 
-    name = {"generate_name": "llama-"} if generated else {"name": "llama"}
+    target = pod(None if generated else "llama", generate_name="llama-", annotations=ANNOTATED)
     with ForeignWebhook(decide) as other, registered_for_pods(controlplane, other.url, other.ca, mutating=True):
         before = calls(controlplane, MUTATING)
-        answer = namespace.api.send("POST", namespace.path("Pod"), pod(annotations=ANNOTATED, **name))
+        answer = namespace.api.send("POST", namespace.path("Pod"), target)
         assert answer.status == 201
         assert calls(controlplane, MUTATING) == before + 2
     (first, *_) = seen
