@@ -9,10 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from .api import JsonObject
-from .claims import claim, request
+from .claims import allocated, claim, request
 from .controllers import Controller, running
 from .controlplane import ControlPlane
 from .devices import DeviceClass
+from .drivers import nvidia
 from .foreign import ForeignWebhook, refuse
 from .injected import each_has_its_claim, injected_pod, our_claims
 from .inventory import Inventory
@@ -44,7 +45,7 @@ def test_a_claim_of_that_name_that_is_somebody_elses_is_left_alone_and_told_abou
     namespace.create(injected_pod("llama", claim="llama-7b-claim-0123456789"))
     told = event(namespace, "llama", "ClaimNameTaken")
     assert "llama-7b-claim-0123456789" in told["message"]
-    assert "belongs to no pod" in told["message"]
+    assert "belongs to no pod and is left alone; this pod uses it as it is" in told["message"]
     where = namespace.path("ResourceClaim", foreign["metadata"]["name"])
     assert namespace.api.get(where) == foreign
     # It waits for the name, and takes it when it is free.
@@ -52,12 +53,26 @@ def test_a_claim_of_that_name_that_is_somebody_elses_is_left_alone_and_told_abou
     each_has_its_claim(namespace, timeout=90)
 
 
-def test_two_pods_with_one_claim_name_are_told_apart(ours: Controller, namespace: Namespace) -> None:
-    namespace.create(injected_pod("first", claim="llama-7b-claim-0123456789"))
+def test_a_pod_that_names_another_pods_claim_shares_it_and_is_told_so(
+    ours: Controller, namespace: Namespace, inventory: Inventory
+) -> None:
+    """The scheduler lets it, and to delete the claim would take the device from the first pod."""
+    inventory.install("nvidia")
+    inventory.node(nvidia.gpu("gpu-0"), nvidia.gpu("gpu-1"))
+    first = namespace.create(injected_pod("first", claim="llama-7b-claim-0123456789"))
     (made,) = each_has_its_claim(namespace)
-    namespace.create(injected_pod("second", claim="llama-7b-claim-0123456789"))
-    assert 'belongs to pod "first"' in event(namespace, "second", "ClaimNameTaken")["message"]
-    assert [each["metadata"]["uid"] for each in our_claims(namespace)] == [made["metadata"]["uid"]]
+    namespace.wait_bound("first")
+    second = namespace.create(injected_pod("second", claim="llama-7b-claim-0123456789"))
+    told = event(namespace, "second", "ClaimNameTaken")["message"]
+    assert 'belongs to pod "first" and is left alone; this pod uses it as it is' in told
+    assert "create the pod anew without the entry modelfit in spec.resourceClaims" in told
+    namespace.wait_bound("second")
+    (shared,) = our_claims(namespace)
+    assert shared["metadata"]["uid"] == made["metadata"]["uid"]
+    assert len(allocated(shared)) == 1
+    assert [user["uid"] for user in shared["status"]["reservedFor"]] == [
+        each["metadata"]["uid"] for each in (first, second)
+    ]
 
 
 def test_a_quota_is_told_about_and_the_claim_comes_when_it_is_raised(ours: Controller, namespace: Namespace) -> None:

@@ -57,8 +57,12 @@ def test_a_pod_that_is_being_deleted_gets_no_claim_back(policy: Policy) -> None:
 
 @pytest.mark.parametrize(
     ("other", "whose"),
-    [(claim("uid-2", "older"), 'it belongs to pod "older"'), (claim(None), "it belongs to no pod")],
-    ids=["an earlier pod's", "nobody's"],
+    [
+        (claim("uid-2", "older"), 'it belongs to pod "older" and is left alone; this pod uses it as it is'),
+        (claim(None), "it belongs to no pod and is left alone; this pod uses it as it is"),
+        (claim("uid-2", "llama"), "it belongs to an earlier pod of this name and goes away with it"),
+    ],
+    ids=["another pod's", "nobody's", "an earlier pod's"],
 )
 def test_a_claim_that_is_not_the_pods_is_left_alone_and_told_about(
     other: dict[str, object], whose: str, policy: Policy
@@ -67,7 +71,10 @@ def test_a_claim_that_is_not_the_pods_is_left_alone_and_told_about(
     assert todo == taken(other, pod())
     assert (todo.outcome, todo.claim, todo.reason) == (Outcome.CLAIM_NAME_TAKEN, None, "ClaimNameTaken")
     assert whose in todo.message
-    assert NAME in todo.message
+    assert todo.message.startswith(f'ResourceClaim "{NAME}": ')
+    # Others use it, so it is never to be deleted.
+    assert "delete" not in todo.message
+    assert ("create the pod anew without the entry modelfit" in todo.message) is ("left alone" in whose)
 
 
 def test_a_fit_that_cannot_be_used_is_told_about_under_the_webhooks_own_reason(policy: Policy) -> None:

@@ -26,7 +26,7 @@ _SENTENCES = {
     Outcome.CLAIM_CREATED: "the pod's ResourceClaim was created",
     Outcome.CLAIM_PRESENT: "the pod has its ResourceClaim",
     Outcome.NOTHING_TO_DO: "the pod waits for no ResourceClaim",
-    Outcome.CLAIM_NAME_TAKEN: "a ResourceClaim with the name that the pod waits for belongs to somebody else",
+    Outcome.CLAIM_NAME_TAKEN: "the ResourceClaim that the pod names is not its own",
     Outcome.MODEL_FIT_UNUSABLE: "the pod's ResourceClaim cannot be worked out",
     Outcome.DEVICE_CLASS_MISSING: "the cluster has no such DeviceClass",
     Outcome.NOT_INJECTED: "the pod was admitted without the webhook",

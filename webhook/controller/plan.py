@@ -48,13 +48,19 @@ def plan(
 
 
 def taken(claim: Mapping[str, object], pod: Mapping[str, object]) -> Plan:
-    """The plan where the name belongs to a claim that is not this pod's. It is left alone, whoever made it."""
+    """The plan where the name belongs to a claim that is not this pod's. It is left alone, whoever made it; the
+    scheduler gives the pod what the claim has."""
     reference = records.owner(claim)
-    whose = f"it belongs to pod {shown(reference.get('name'))}" if reference else "it belongs to no pod"
-    message = (
-        f"ResourceClaim {shown(claim_name(pod))}: {whose} and is left alone; the pod waits until it is gone; delete the"
-        " claim, or the pod, which gets another name when it is created anew"
-    )
+    name = reference.get("name") if reference else None
+    if name == pod.get("name"):
+        told = "it belongs to an earlier pod of this name and goes away with it; this pod gets its own after that"
+    else:
+        told = (
+            f"it belongs to {f'pod {shown(name)}' if reference else 'no pod'} and is left alone; this pod uses it as it"
+            f" is, whatever its own fit says; to get a claim of its own, create the pod anew without the entry"
+            f" {vocabulary.ALIAS} in spec.resourceClaims"
+        )
+    message = f"ResourceClaim {shown(claim_name(pod))}: {told}"
     return Plan(Outcome.CLAIM_NAME_TAKEN, message=bounded(message), reason=Outcome.CLAIM_NAME_TAKEN.value)
 
 
