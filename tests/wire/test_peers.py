@@ -121,6 +121,37 @@ def test_a_chunked_body_is_read_and_bounded(launcher: Launcher) -> None:
         assert is_over(peer)
 
 
+BROKEN = {
+    "no size": b"ZZ\r\n",
+    "an empty size": b"\r\n",
+    "a size below zero": b"-1\r\n",
+    "a size without end": b"f" * 9000,
+    "a broken extension": b"5;\r\r\n",
+    "more than its size": b"5\r\nabcdeXX",
+    "a broken trailer": b"0\r\nbad trailer\r\n\r\n",
+}
+"""Bodies in chunks that are none."""
+
+
+def test_a_broken_body_that_nobody_wanted_is_its_peers_fault(launcher: Launcher) -> None:
+    """A body is also read where the answer does not depend on it: the next request follows it."""
+    wrong = {404: b"POST /wrong", 405: b"POST /healthz", 415: b"POST /mutate"}
+    with launcher.serving() as served:
+        for status, line in wrong.items():
+            for body in BROKEN.values():
+                peer = served.tls()
+                peer.sendall(line + b" HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
+                assert answer(peer)[0] == status
+                assert is_over(peer)
+        count = len(wrong) * len(BROKEN)
+        wait_until(
+            lambda: served.metric('modelfit_broken_connections_total{cause="request"}') == count, "the broken ones"
+        )
+        assert [line["msg"] for line in served.lines() if line["level"] == "error"] == []
+        assert [line["status"] for line in served.said("refused a call")] == [*wrong]
+        review(served.client())
+
+
 def test_a_body_that_never_ends_gets_its_413_and_costs_the_connection(launcher: Launcher) -> None:
     with launcher.serving(settings={"max_review_mebibytes": 1}) as served:
         peer = served.tls()

@@ -150,8 +150,12 @@ class Connection:
     def _is_reusable(self) -> bool:
         """The rest of the body is out of the way."""
         self._enter(limits.REQUEST_SECONDS)
-        if self._parser.finish_body(max_bytes=limits.UNREAD_BYTES):
-            return True
+        try:
+            if self._parser.finish_body(max_bytes=limits.UNREAD_BYTES):
+                return True
+        except ParseException:
+            # A body in chunks that are none, which nobody wanted.
+            _broken("request")
         self._linger()
         return False
 
