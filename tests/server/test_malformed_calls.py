@@ -1,6 +1,8 @@
 """Calls that are no reviews: a 4xx with a small JSON body, never a 500."""
 
 import json
+import logging
+from collections.abc import Callable
 
 import pytest
 from flask.testing import FlaskClient
@@ -11,6 +13,9 @@ from werkzeug.test import TestResponse
 from tests.core import kit
 from tests.server.conftest import MAX_BYTES
 from webhook.core.policy import Policy
+from webhook.errors import shown
+from webhook.observe.seldom import Seldom
+from webhook.server import reviews
 from webhook.server.app import create_app
 
 JSON = "application/json"
@@ -69,18 +74,19 @@ def test_a_compressed_body_is_a_415(client: FlaskClient) -> None:
     refusal(answer, 415)
 
 
-def test_an_unknown_path_is_a_404(client: FlaskClient) -> None:
-    for path in ("/", "/mutate/", "/Mutate", "/mutate/pods", "/static/x"):
-        refusal(client.post(path, json=kit.body(kit.pod())), 404)
+def test_an_unknown_path_is_a_404_that_names_the_right_ones(client: FlaskClient) -> None:
+    for path in ("/", "/mutate/", "/Mutate", "/mutate/pods", "/static/x", "/\x1b", "/" + "x" * 3000):
+        error = refusal(client.post(path, json=kit.body(kit.pod())), 404)["error"]
+        assert error.startswith(f"path: {shown(path)}; want /mutate or /validate ")
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"])
 def test_another_method_is_a_405_that_names_the_right_one(client: FlaskClient, method: str) -> None:
     for path in ("/mutate", "/validate"):
         answer = client.open(path, method=method)
-        refusal(answer, 405)
+        assert refusal(answer, 405)["error"] == f'method: "{method}" for "{path}"; want POST'
         assert answer.headers["Allow"] == "POST"
-    refusal(client.post("/healthz"), 405)
+    assert refusal(client.post("/healthz"), 405)["error"] == 'method: "POST" for "/healthz"; want GET, HEAD'
 
 
 def test_a_body_of_the_limit_is_read_and_one_byte_more_is_a_413(client: FlaskClient) -> None:
@@ -111,6 +117,63 @@ def test_a_body_that_does_not_arrive_is_no_500(client: FlaskClient, error: OSErr
 
     answer = client.post("/mutate", content_type=JSON, environ_overrides={"wsgi.input": Broken()})
     refusal(answer, status)
+
+
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Callable[[], list[kit.Json]]:
+    """Takes the fields of what was logged of refused calls at the usual level."""
+    monkeypatch.setattr(reviews, "_refusals", Seldom())
+    caplog.set_level(logging.INFO)
+
+    def take() -> list[kit.Json]:
+        fields = [vars(record)["fields"] for record in caplog.records if record.levelno == logging.WARNING]
+        caplog.clear()
+        return fields
+
+    return take
+
+
+def test_a_call_that_is_refused_is_logged_with_what_an_operator_needs(
+    client: FlaskClient, logged: Callable[[], list[kit.Json]]
+) -> None:
+    client.post("/mutate-pods", json={})
+    client.put("/mutate", json={})
+    client.post("/mutate", data="{}", content_type="text/plain")
+    client.post("/mutate", data=b" " * (MAX_BYTES + 1), content_type=JSON)
+    client.post("/validate", json={"apiVersion": "admission.k8s.io/v1beta1", "kind": "AdmissionReview"})
+    lines = logged()
+    assert [(line["status"], line["method"], line["path"], line["calls"]) for line in lines] == [
+        (404, "POST", "/mutate-pods", 1),
+        (405, "PUT", "/mutate", 1),
+        (415, "POST", "/mutate", 1),
+        (413, "POST", "/mutate", 1),
+        (400, "POST", "/validate", 1),
+    ]
+    assert {line["peer"] for line in lines} == {"127.0.0.1"}
+    assert (
+        lines[-1]["why"] == 'saw "admission.k8s.io/v1beta1" "AdmissionReview"; want admission.k8s.io/v1 AdmissionReview'
+    )
+
+
+def test_a_thousand_refused_calls_are_a_line_for_each_status(
+    client: FlaskClient, logged: Callable[[], list[kit.Json]]
+) -> None:
+    for number in range(500):
+        client.post(f"/{number}")
+        client.post("/mutate", content_type=JSON, data=str(number))
+    assert [line["status"] for line in logged()] == [404, 400]
+
+
+def test_the_log_of_a_refused_call_is_bounded_and_has_nothing_of_the_pod(
+    client: FlaskClient, logged: Callable[[], list[kit.Json]]
+) -> None:
+    client.post("/" + "x" * 3000)
+    client.post("/mutate", json=kit.body(kit.pod(annotations={"secret": ["hunter2"]})))
+    client.post("/mutate", json=kit.body(kit.pod(annotations={"secret": ["hunter2"]})))
+    wrong, misshapen = logged()
+    assert len(wrong["path"]) == 64
+    assert misshapen["why"] == "the object in the review has not the shape of its kind"
+    assert "secret" not in json.dumps(misshapen)
 
 
 _LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

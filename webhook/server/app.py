@@ -6,10 +6,11 @@ from http import HTTPStatus
 from typing import Any
 
 from flask import Flask, Response, request
-from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from webhook.core import decide
 from webhook.core.policy import Policy
+from webhook.errors import shown
 from webhook.observe import metrics
 from webhook.server.exchange import Application, Headers
 from webhook.server.reviews import JSON, Answer, Reviews, refuse
@@ -71,7 +72,13 @@ def _metrics() -> Response:
 
 
 def _http_error(error: HTTPException) -> Response:
-    response = _response(refuse(error.code or 500, error.description or error.name))
-    if isinstance(error, MethodNotAllowed) and error.valid_methods:
-        response.headers["Allow"] = ", ".join(sorted(error.valid_methods))
+    message, allowed = error.description or error.name, ""
+    if isinstance(error, NotFound):
+        message = f"path: {shown(request.path)}; want /mutate or /validate (or /healthz, /readyz, /metrics)"
+    elif isinstance(error, MethodNotAllowed):
+        allowed = ", ".join(sorted(error.valid_methods or ()))
+        message = f"method: {shown(request.method)} for {shown(request.path)}; want {allowed}"
+    response = _response(refuse(request.environ, error.code or 500, message))
+    if allowed:
+        response.headers["Allow"] = allowed
     return response

@@ -15,14 +15,19 @@ from webhook.core import answers, review
 from webhook.core.decide import Decision
 from webhook.core.policy import Policy
 from webhook.core.review import JsonObject, Review
-from webhook.errors import MalformedCall
+from webhook.errors import MAX_SHOWN, MalformedCall
 from webhook.observe import logs, metrics
+from webhook.observe.seldom import Seldom
 
 Decide: TypeAlias = Callable[[Review, Policy], Decision]
 
 JSON = "application/json"
 
+_MISSHAPEN = "the object in the review has not the shape of its kind"
+"""Said in the log in place of a message that may quote the object."""
+
 _log = logging.getLogger("modelfit.admission")
+_refusals = Seldom()
 
 
 class Answer(NamedTuple):
@@ -46,7 +51,7 @@ class Reviews:
         try:
             document = self._document(environ)
         except MalformedCall as error:
-            return refuse(error.status, str(error))
+            return refuse(environ, error.status, str(error))
         started = time.perf_counter()
         asked: Review | None = None
         try:
@@ -54,7 +59,8 @@ class Reviews:
             decision = self._step(asked, self._policy)
             body = orjson.dumps(answers.envelope(asked.uid, decision))
         except MalformedCall as error:
-            return refuse(error.status, str(error), _uid(document))
+            why = str(error) if asked is None else _MISSHAPEN
+            return refuse(environ, error.status, str(error), _uid(document), why=why)
         except Exception:
             return self._internal_error(asked.operation if asked else "", _uid(document))
         seconds = time.perf_counter() - started
@@ -113,10 +119,21 @@ class Reviews:
         return Answer(200, orjson.dumps({"apiVersion": review.API_VERSION, "kind": review.KIND, "response": response}))
 
 
-def refuse(status: int, message: str, uid: str = "") -> Answer:
-    """The answer to a call that is no review; counted."""
+def refuse(environ: Mapping[str, Any], status: int, message: str, uid: str = "", why: str | None = None) -> Answer:
+    """The answer to a call that is no review; counted. What is misconfigured calls again and again, so the log has a
+    line now and then, with the number of `calls` since the last. It has `why`, where the message is not for a log."""
     metrics.malformed(status)
-    _log.debug("refused a call", extra={"fields": {"status": status, "uid": uid}})
+    calls = _refusals.due(status)
+    if calls:
+        fields = {
+            "status": status,
+            "why": message if why is None else why,
+            "method": environ["REQUEST_METHOD"][:MAX_SHOWN],
+            "path": environ["PATH_INFO"][:MAX_SHOWN],
+            "peer": environ.get("REMOTE_ADDR", ""),
+            "calls": calls,
+        }
+        _log.warning("refused a call", extra={"fields": fields})
     return Answer(status, orjson.dumps({"error": message} | ({"uid": uid} if uid else {})))
 
 
