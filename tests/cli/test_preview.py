@@ -259,3 +259,15 @@ def test_of_several_files_a_message_names_the_one(modelfit: Run, tmp_path: Path)
     assert off.startswith(f"modelfit: {paths['off']}: Pod llama: InvalidModelFit: ")
     assert f"{paths['odd']}: Pod llama: " in modelfit("preview", "-f", paths["odd"], "-f", paths["odd"]).err
     assert tmp_path.name not in modelfit("preview", "-f", paths["bad"]).err
+
+
+def test_annotations_that_do_nothing_are_warned_of(modelfit: Run) -> None:
+    """Also where a cluster would ask nobody: there is no fit."""
+    idle = kit.pod(None, annotations={"llmfit.ai/profile": "amd", "llmfit.ai/device_count": "2"})
+    for workload, path in ((idle, ""), (kit.workload("Job", idle), "spec.template.")):
+        result = modelfit("preview", "-f", "-", stdin=json.dumps(workload))
+        assert result.code == 0
+        whose = f"Warning: {workload['kind']} llama: {path}metadata.annotations: "
+        assert f"{whose}llmfit.ai/profile does nothing without llmfit.ai/model-fit\n" in result.err
+        assert f'{whose}"llmfit.ai/device_count" is not known and does nothing; known are ' in result.err
+    assert modelfit("preview", "-f", "-", stdin=json.dumps(kit.pod(None))).err == ""

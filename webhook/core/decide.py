@@ -60,7 +60,7 @@ def mutate(review: Review, policy: Policy) -> Decision:
     pod = _pod(review)
     exempt = _exempt(pod)
     if exempt:
-        return _leave(exempt)
+        return _leave(exempt, rules.without_fit(pod) if exempt is Reason.NOT_ANNOTATED else ())
     try:
         plan = _examine(review, pod, policy)
     except Refusal as refusal:
@@ -116,6 +116,7 @@ def _examine(review: Review, pod: Pod, policy: Policy) -> Plan:
         warnings += rules.foreign_scheduler(pod)
     else:
         found += [(Reason.ALIAS_TAKEN, fault) for fault in rules.needless_claim(pod)]
+        warnings += rules.idle_device_count(pod)
     if found or asked is None or containers is None:
         raise Refusal(found[0][0], [fault for _, fault in found])
     if policy.device_count_variable and len(asked.counts) > 1:
@@ -264,8 +265,8 @@ def _object(review: Review) -> JsonObject:
     return review.object
 
 
-def _leave(reason: Reason) -> Decision:
-    return Decision(True, reason)
+def _leave(reason: Reason, warnings: Iterable[str] = ()) -> Decision:
+    return Decision(True, reason, warnings=_cut(warnings))
 
 
 def _deny(refusal: Refusal) -> Decision:

@@ -11,6 +11,9 @@ from functools import cached_property
 from webhook import vocabulary
 from webhook.errors import MalformedCall, shown
 
+ASKING = (vocabulary.MODEL_FIT, vocabulary.CONTAINERS, vocabulary.PROFILE, vocabulary.DEVICE_COUNT)
+"""The annotations by which a pod asks something of us, the fit first."""
+
 
 @dataclass(frozen=True)
 class Container:

@@ -6,10 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from webhook import vocabulary
 from webhook.core import pods, quantities, targets
 from webhook.core.claims import names
+from webhook.core.demand import where
 from webhook.core.pods import Container, Pod
-from webhook.errors import Fault, shown
+from webhook.errors import Fault, shown, shown_all
 
 DEFAULT_SCHEDULER = "default-scheduler"
+
+_PREFIX = f"{vocabulary.DOMAIN}/"
+_KNOWN = frozenset(
+    # The second line is ours; the last is told of by itself.
+    {*pods.ASKING,
+     vocabulary.CLAIM, vocabulary.RESOURCES, vocabulary.INJECTED_INTO, vocabulary.INJECTED,
+     vocabulary.INJECT}
+)  # fmt: skip
 
 # GPU resources of the vendors' device plugins: whole cards, partitions, shares. nvidia.com/hostdev and the like are
 # network devices and stay out. What follows is held to the characters of a resource name, as messages repeat it.
@@ -69,15 +78,14 @@ def missing_parts(pod: Pod, containers: Sequence[Container]) -> Iterator[Fault]:
         yield Fault("spec.resourceClaims", saw, "the entry that the mutating webhook adds", remedy)
         return
     if pod.labels.get(vocabulary.INJECTED) != vocabulary.INJECTED_TRUE:
-        where = f"metadata.labels[{vocabulary.INJECTED}]"
-        yield Fault(where, "a claim without the label", shown(vocabulary.INJECTED_TRUE), remedy)
+        path = f"metadata.labels[{vocabulary.INJECTED}]"
+        yield Fault(path, "a claim without the label", shown(vocabulary.INJECTED_TRUE), remedy)
     if pod.annotations.get(vocabulary.CLAIM) != entry.get("resourceClaimName"):
-        where = f"metadata.annotations[{vocabulary.CLAIM}]"
-        yield Fault(where, "not the claim that the pod names", "the claim's name", remedy)
+        yield Fault(where(vocabulary.CLAIM), "not the claim that the pod names", "the claim's name", remedy)
     for container in containers:
         if not targets.refers(container):
-            where = f"{container.field}.resources.claims"
-            yield Fault(where, f"no reference to {vocabulary.ALIAS}", "one in every target container", remedy)
+            path = f"{container.field}.resources.claims"
+            yield Fault(path, f"no reference to {vocabulary.ALIAS}", "one in every target container", remedy)
 
 
 def foreign_claim(entry: Mapping[str, object] | None) -> Iterator[str]:
@@ -88,12 +96,30 @@ def foreign_claim(entry: Mapping[str, object] | None) -> Iterator[str]:
 
 
 def misspelled(pod: Pod) -> Iterator[str]:
-    """A warning for what looks like `inject: disabled` and is not."""
+    """A warning for what looks like one of our keys and is not, or like `inject: disabled`."""
+    unknown = [key for key in pod.annotations if key.startswith(_PREFIX) and key not in _KNOWN]
+    if unknown:
+        known = ", ".join(pods.ASKING)
+        yield f"metadata.annotations: {shown_all(unknown, 2)} is not known and does nothing; known are {known}"
     label = pod.labels.get(vocabulary.INJECT)
     if label is not None and label not in (vocabulary.INJECT_DISABLED, "enabled"):
         yield f"the label {vocabulary.INJECT} is {shown(label)}; only {vocabulary.INJECT_DISABLED} leaves a pod alone"
     if vocabulary.INJECT in pod.annotations:
         yield f"{vocabulary.INJECT} is an annotation here, which does nothing; it is meant as a label"
+
+
+def without_fit(pod: Pod) -> Iterator[str]:
+    """A warning for annotations on a pod that asks for nothing, for want of a fit."""
+    idle = [key for key in pods.ASKING[1:] if key in pod.annotations]
+    if idle:
+        yield f"metadata.annotations: {', '.join(idle)} does nothing without {vocabulary.MODEL_FIT}"
+    yield from misspelled(pod)
+
+
+def idle_device_count(pod: Pod) -> Iterator[str]:
+    """A warning for a number of devices for a model that needs none."""
+    if pod.annotations.get(vocabulary.DEVICE_COUNT, "1") != "1":
+        yield f"{where(vocabulary.DEVICE_COUNT)} does nothing: the model needs no GPU"
 
 
 def foreign_scheduler(pod: Pod) -> Iterator[str]:

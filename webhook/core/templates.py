@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from webhook import vocabulary
 from webhook.core import pods
 from webhook.core.pods import Pod
 from webhook.errors import Refusal
@@ -22,8 +21,6 @@ _PATHS = {
 _MAKERS = frozenset({("apps", "Deployment"), ("batch", "CronJob")})
 """Kinds of _PATHS that make others of them, with their own template."""
 
-_OURS = (vocabulary.MODEL_FIT, vocabulary.CONTAINERS, vocabulary.PROFILE, vocabulary.DEVICE_COUNT)
-
 COPIED = ("labels", "annotations", "finalizers")
 """What of a template's metadata the controllers copy to the pods; a name or a namespace there means nothing."""
 
@@ -39,7 +36,7 @@ class Template:
     @property
     def ours(self) -> list[str | None]:
         """What its annotations ask of us."""
-        return [self.pod.annotations.get(key) for key in _OURS]
+        return [self.pod.annotations.get(key) for key in pods.ASKING]
 
     @property
     def is_made(self) -> bool:
