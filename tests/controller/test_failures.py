@@ -2,10 +2,12 @@
 
 import inspect
 import json
+import ssl
 
 import pytest
 import urllib3.exceptions
 from kubernetes.client.exceptions import ApiException
+from urllib3.util.ssl_match_hostname import CertificateError
 
 from webhook.cluster import failures
 from webhook.cluster.failures import Failure, Kind
@@ -46,7 +48,7 @@ ANSWERS = {
     Kind.UNEXPECTED: (302, b"<html>log in</html>"),
 }
 
-ONLY_FROM_TRANSPORT = {Kind.UNREACHABLE, Kind.UNTRUSTED}
+ONLY_FROM_TRANSPORT = {Kind.UNREACHABLE, Kind.UNTRUSTED, Kind.TLS_FAILED}
 
 
 @pytest.mark.parametrize("kind", ANSWERS, ids=str)
@@ -96,12 +98,18 @@ def test_the_wait_that_the_api_server_asks_for_is_read() -> None:
 
 
 TRANSPORT = {
-    urllib3.exceptions.SSLError("certificate verify failed"): Kind.UNTRUSTED,
+    urllib3.exceptions.SSLError(ssl.SSLCertVerificationError("certificate verify failed")): Kind.UNTRUSTED,
+    urllib3.exceptions.SSLError(CertificateError("hostname 'a' doesn't match 'b'")): Kind.UNTRUSTED,
+    urllib3.exceptions.SSLError("of some kind"): Kind.TLS_FAILED,
+    ssl.SSLEOFError("EOF occurred in violation of protocol"): Kind.TLS_FAILED,
     urllib3.exceptions.ConnectTimeoutError("a"): Kind.TIMED_OUT,
     urllib3.exceptions.ReadTimeoutError(None, "a", "b"): Kind.TIMED_OUT,  # type: ignore[arg-type]
     urllib3.exceptions.ProtocolError("closed"): Kind.UNREACHABLE,
     ConnectionRefusedError("refused"): Kind.UNREACHABLE,
-    ApiException(status=0, reason="SSLError\ncertificate verify failed"): Kind.UNTRUSTED,
+    BrokenPipeError("broken"): Kind.UNREACHABLE,
+    TimeoutError("slow"): Kind.TIMED_OUT,
+    OSError(101, "Network is unreachable"): Kind.UNREACHABLE,
+    ApiException(status=0, reason="SSLError\nof some kind"): Kind.TLS_FAILED,
     ApiException(status=410, reason="Gone"): Kind.EXPIRED,
     ZeroDivisionError("a bug"): Kind.UNEXPECTED,
 }

@@ -70,7 +70,7 @@ class Api:
         try:
             data = response.data
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise failures.of_exception(error) from error
+            raise failures.of_exception(error, self._host) from error
         return _decoded(data)
 
     def open(self, path: str, query: Mapping[str, str], *, accept: str, read_seconds: float) -> urllib3.HTTPResponse:
@@ -118,7 +118,7 @@ class Api:
             try:
                 failure = failures.of_answer(response.status, response.data, response.headers)
             except (urllib3.exceptions.HTTPError, OSError) as error:
-                failure = failures.of_exception(error)
+                failure = failures.of_exception(error, self._host)
             if last or failure.kind is not Kind.UNAUTHORIZED or not self._connection.renew(authorization):
                 raise failure
         raise AssertionError("unreachable")
@@ -130,7 +130,7 @@ class Api:
         try:
             answer = self._client.call_api(method, url, dict(headers), body, _request_timeout=timeouts)
         except Exception as error:
-            raise failures.of_exception(error) from error
+            raise failures.of_exception(error, self._host) from error
         response: urllib3.HTTPResponse = answer.response
         return response
 

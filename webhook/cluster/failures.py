@@ -4,14 +4,18 @@ The API server answers with a Status object: an HTTP code, a `reason`, and cause
 quota and a missing permission are both Forbidden), so causes and, last, words of the message decide.
 """
 
+import http.client
 import json
-from collections.abc import Callable, Mapping
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
 import urllib3.exceptions
 from kubernetes.client.exceptions import ApiException
 from kubernetes.utils import retry_after_seconds
+from urllib3.util.ssl_match_hostname import CertificateError
 
 from webhook.errors import bounded
 
@@ -33,6 +37,7 @@ class Kind(StrEnum):
     TIMED_OUT = "TimedOut"
     UNREACHABLE = "Unreachable"
     UNTRUSTED = "CertificateNotTrusted"
+    TLS_FAILED = "TLSFailed"
     SERVER_ERROR = "ServerError"
     UNEXPECTED = "UnexpectedAnswer"
 
@@ -79,11 +84,14 @@ _MEANINGS = {
     Kind.TIMED_OUT: _Meaning("the API server did not answer in time", True, False),
     Kind.UNREACHABLE: _Meaning("the API server cannot be reached", True, False),
     Kind.UNTRUSTED: _Meaning("the API server's certificate is not trusted", True, False),
+    Kind.TLS_FAILED: _Meaning("there is no TLS with the API server", True, False),
     Kind.SERVER_ERROR: _Meaning("the API server failed", True, False),
     Kind.UNEXPECTED: _Meaning("the answer is not one of a Kubernetes API server", True, False),
 }
 
-_TRANSIENT = frozenset({Kind.THROTTLED, Kind.TIMED_OUT, Kind.UNREACHABLE, Kind.SERVER_ERROR, Kind.UNEXPECTED})
+_TRANSIENT = frozenset(
+    {Kind.THROTTLED, Kind.TIMED_OUT, Kind.UNREACHABLE, Kind.TLS_FAILED, Kind.SERVER_ERROR, Kind.UNEXPECTED}
+)
 
 
 class Failure(Exception):
@@ -136,13 +144,21 @@ _ANSWERS: tuple[tuple[Kind, Callable[[_Answer], bool]], ...] = (
 )
 """First match wins."""
 
-_TRANSPORT: tuple[tuple[type[Exception], Kind], ...] = (
-    (urllib3.exceptions.SSLError, Kind.UNTRUSTED),
-    # The base of connect and read timeouts.
-    (urllib3.exceptions.TimeoutError, Kind.TIMED_OUT),
-    (urllib3.exceptions.HTTPError, Kind.UNREACHABLE),
-    (OSError, Kind.UNREACHABLE),
+_TRANSPORT: tuple[tuple[Kind, str, tuple[type[BaseException], ...]], ...] = (
+    (Kind.UNTRUSTED, "", (ssl.SSLCertVerificationError, CertificateError)),
+    (Kind.TLS_FAILED, "", (ssl.SSLError, urllib3.exceptions.SSLError, ApiException)),
+    (Kind.UNREACHABLE, "its name does not resolve", (socket.gaierror, urllib3.exceptions.NameResolutionError)),
+    (Kind.UNREACHABLE, "the connection was refused", (ConnectionRefusedError,)),
+    (Kind.UNREACHABLE, "the connection was broken off", (ConnectionError,)),
+    (Kind.UNREACHABLE, "the answer breaks off", (http.client.IncompleteRead, urllib3.exceptions.IncompleteRead)),
+    # In urllib3 one of the timeouts, for the sake of programs that were written before it was its own kind.
+    (Kind.UNREACHABLE, "", (urllib3.exceptions.NewConnectionError,)),
+    (Kind.TIMED_OUT, "no connection", (urllib3.exceptions.ConnectTimeoutError,)),
+    (Kind.TIMED_OUT, "no answer", (urllib3.exceptions.TimeoutError, TimeoutError)),
+    (Kind.UNREACHABLE, "", (urllib3.exceptions.HTTPError, OSError)),
 )
+"""What the transport raises: the first row that names the exception, or one that it was made from. Where a row has no
+words, those of the innermost are used."""
 
 
 def of_answer(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Failure:
@@ -152,18 +168,41 @@ def of_answer(status: int, body: bytes, headers: Mapping[str, str] | None = None
     return Failure(kind, answer.message, status, headers)
 
 
-def of_exception(error: Exception) -> Failure:
-    """The failure that an exception of the client or of its transport is."""
+def of_exception(error: Exception, server: str = "") -> Failure:
+    """The failure that an exception of the client or of its transport is; `server` is whom it was to reach."""
     if isinstance(error, Failure):
         return error
+    if isinstance(error, ApiException) and error.status:
+        text = error.body or error.reason or ""
+        return of_answer(error.status, text.encode(), error.headers)
+    origins = list(_origins(error))
+    where = f"{server}: " if server else ""
+    for kind, words, causes in _TRANSPORT:
+        if any(isinstance(origin, causes) for origin in origins):
+            return Failure(kind, where + (words or _words(origins[-1])))
+    return Failure(Kind.UNEXPECTED, where + _words(error))
+
+
+def _origins(error: BaseException) -> Iterator[BaseException]:
+    """The exception, and those that it says it was made from, the nearest first."""
+    yield error
+    made_from = [error.__cause__, *error.args]
     if isinstance(error, ApiException):
-        if error.status:
-            text = error.body or error.reason or ""
-            return of_answer(error.status, text.encode(), error.headers)
-        # The client's own wording of a TLS error.
-        return Failure(Kind.UNTRUSTED, str(error.reason))
-    kind = next((kind for cause, kind in _TRANSPORT if isinstance(error, cause)), Kind.UNEXPECTED)
-    return Failure(kind, f"{type(error).__name__}: {error}")
+        # Without a status it is what the client makes of an error of TLS, and keeps the text of that only.
+        made_from.append(error.__context__)
+    for each in made_from:
+        if isinstance(each, BaseException):
+            yield from _origins(each)
+
+
+def _words(error: BaseException) -> str:
+    """What an exception says, without where in OpenSSL it says it."""
+    if isinstance(error, ssl.SSLError):
+        # Members that only those have that OpenSSL itself raised.
+        verdict, reason = getattr(error, "verify_message", None), getattr(error, "reason", None)
+        return str(verdict or (reason or str(error)).replace("_", " ").lower())
+    text = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
+    return " ".join(text.split())
 
 
 def _answer(status: int, body: bytes) -> _Answer:
