@@ -126,3 +126,22 @@ def test_under_ignore_an_event_says_that_the_pod_was_not_injected(
                 )
         finally:
             left_alone.close()
+
+
+def test_an_annotation_that_comes_after_the_pod_is_told_of_at_once_and_in_an_event(
+    controlplane: ControlPlane, namespace: Namespace
+) -> None:
+    server = webhook_server()
+    try:
+        server.start()
+        namespace.create(pod("llama"))
+        change = f"llmfit.ai/model-fit={ANNOTATED['llmfit.ai/model-fit']}"
+        with registered(controlplane, server.url, server.files.ca.read_bytes()):
+            said = controlplane.kubectl("annotate", "pod", "llama", "--namespace", namespace.name, change).ok()
+        assert [each for each in said.warnings if "does nothing on a pod that exists already" in each]
+        with running(controlplane, environment=OFTEN):
+            (event,) = wait_for("the pod has its Event", lambda: namespace.events(name="llama", reason="NotInjected"))
+        assert "was not asked when the pod was created, or the annotation came after that" in event["message"]
+        assert "delete it, and have it created anew" in event["message"]
+    finally:
+        server.process.kill()

@@ -25,7 +25,7 @@ def messages(policy: Policy, *pods: dict[str, object]) -> list[str]:
 
 def test_an_annotated_pod_without_injection_is_one(policy: Policy) -> None:
     (message,) = messages(policy, pod(annotations=NO_CLAIM))
-    assert "admitted without a ResourceClaim" in message
+    assert "but without a ResourceClaim: the webhook was not asked when the pod was created, or the" in message
     assert "delete it" in message
 
 

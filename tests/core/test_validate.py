@@ -113,11 +113,24 @@ def test_an_update_to_an_annotation_that_cannot_be_used_is_refused() -> None:
     assert (decision.allowed, decision.reason) == (False, Reason.INVALID_MODEL_FIT)
 
 
-def test_an_update_of_a_running_pod_may_change_the_annotation_and_is_told_what_it_does_not_do() -> None:
+def test_an_update_of_a_pod_with_a_claim_is_told_that_it_does_not_resize_it() -> None:
     for old in (pod(), pod(None), None):
-        decision = update(old, pod(fit(vram_gb=9), nodeName="n1"))
+        new = admitted(pod())
+        new["metadata"]["annotations"]["llmfit.ai/model-fit"] = fit(vram_gb=9)
+        decision = update(old, new)
         assert (decision.allowed, decision.reason) == (True, Reason.VALID)
         assert decision.warnings == ("modelfit: a pod's claim is made once; this change does not resize it",)
+
+
+@pytest.mark.parametrize("entries", [None, [{"name": "modelfit", "resourceClaimName": "mine"}], [{"name": "nic"}]])
+def test_an_update_of_a_pod_without_a_claim_of_ours_is_told_that_it_comes_too_late(entries: object) -> None:
+    for old in (pod(), pod(None), None):
+        decision = update(old, pod(fit(vram_gb=9), nodeName="n1", resourceClaims=entries))
+        assert (decision.allowed, decision.reason) == (True, Reason.VALID)
+        assert decision.warnings == (
+            "modelfit: metadata.annotations[llmfit.ai/model-fit] does nothing on a pod that exists already; create the "
+            "pod anew",
+        )
 
 
 def test_an_update_that_removes_the_annotation_is_allowed() -> None:

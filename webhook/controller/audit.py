@@ -73,11 +73,11 @@ def suspects(
 
 def _complaint(pod: Mapping[str, object], policy: Policy) -> str:
     annotations = pod.get("annotations")
-    said = f"annotated {vocabulary.MODEL_FIT}, but admitted without a ResourceClaim: {Outcome.NOT_INJECTED.sentence}"
+    said = f"annotated {vocabulary.MODEL_FIT}, but without a ResourceClaim: {Outcome.NOT_INJECTED.sentence}"
     try:
         read = demand.read(annotations if isinstance(annotations, dict) else {}, policy)
     except Refusal as refusal:
-        return f"{said}, which would have refused it: {refusal}"
+        return f"{said}; the webhook would have refused it: {refusal}"
     if read.need.cpu_only:
         return ""
     return f"{said}; claims cannot be added to a pod that exists: delete it, and have it created anew"

@@ -29,6 +29,6 @@ _SENTENCES = {
     Outcome.CLAIM_NAME_TAKEN: "the ResourceClaim that the pod names is not its own",
     Outcome.MODEL_FIT_UNUSABLE: "the pod's ResourceClaim cannot be worked out",
     Outcome.DEVICE_CLASS_MISSING: "the cluster has no such DeviceClass",
-    Outcome.NOT_INJECTED: "the pod was admitted without the webhook",
+    Outcome.NOT_INJECTED: "the webhook was not asked when the pod was created, or the annotation came after that",
     Outcome.CLAIM_REFUSED: "the API server does not take the pod's ResourceClaim",
 }

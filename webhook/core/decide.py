@@ -211,9 +211,11 @@ def _validate_update(review: Review, pod: Pod, policy: Policy) -> Decision:
     if old.get(vocabulary.MODEL_FIT) == pod.annotations[vocabulary.MODEL_FIT]:
         return _leave(Reason.ANNOTATION_UNCHANGED)
     demand.read(pod.annotations, policy)
-    return Decision(
-        True, Reason.VALID, warnings=("modelfit: a pod's claim is made once; this change does not resize it",)
-    )
+    if rules.is_ours(pods.alias_entry(pod)):
+        told = "a pod's claim is made once; this change does not resize it"
+    else:
+        told = f"{demand.where(vocabulary.MODEL_FIT)} does nothing on a pod that exists already; create the pod anew"
+    return Decision(True, Reason.VALID, warnings=(f"modelfit: {told}",))
 
 
 def _validate_template(review: Review, steps: tuple[str, ...], policy: Policy) -> Decision:

@@ -37,10 +37,15 @@ def node_name(pod: Pod) -> Iterator[Fault]:
                     "use nodeSelector or node affinity")  # fmt: skip
 
 
+def is_ours(entry: Mapping[str, object] | None) -> bool:
+    """Whether the webhook can have written the entry."""
+    return entry is not None and names.is_for_review(entry.get("resourceClaimName"))
+
+
 def alias(pod: Pod) -> Iterator[Fault]:
     """An entry with our alias that the webhook cannot have written is the user's own."""
     entry = pods.alias_entry(pod)
-    if entry is not None and not names.is_for_review(entry.get("resourceClaimName")):
+    if entry is not None and not is_ours(entry):
         index = pod.resource_claims.index(entry)
         yield Fault(f"spec.resourceClaims[{index}].name", f"the pod's own claim named {vocabulary.ALIAS}",
                     "another name", "rename the entry and the containers' references to it")  # fmt: skip
@@ -50,7 +55,7 @@ def needless_claim(pod: Pod) -> Iterator[Fault]:
     """An entry that the webhook wrote for another pod, or another fit, on a pod that needs no GPU: it would take that
     one's device, or wait for ever."""
     entry = pods.alias_entry(pod)
-    if entry is not None and names.is_for_review(entry.get("resourceClaimName")):
+    if entry is not None and is_ours(entry):
         yield Fault(f"spec.resourceClaims[{pod.resource_claims.index(entry)}]",
                     f"claim {entry['resourceClaimName']} on a model that needs no GPU", "none",
                     "take the entry out, and the containers' references to it")  # fmt: skip
