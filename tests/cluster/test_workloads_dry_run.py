@@ -76,3 +76,14 @@ def test_a_dry_run_of_an_annotation_that_is_wrong_says_so(
     result = controlplane.kubectl("apply", "--dry-run=server", "--filename=-", input=wrong)
     assert result.returncode != 0
     assert "min_vram_gb" in result.stderr
+
+
+def test_a_device_plugin_limit_is_told_once_though_the_api_server_makes_it_a_request_too(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace
+) -> None:
+    target = annotated(namespace)
+    target["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
+    result = controlplane.kubectl("apply", "--dry-run=server", "--filename=-", input=target)
+    assert result.returncode != 0
+    assert result.stderr.count("a device-plugin request") == 1
+    assert "spec.containers[0].resources.limits[nvidia.com/gpu]: a device-plugin request" in result.stderr

@@ -177,12 +177,30 @@ def test_one_bad_container_among_good_ones_is_enough() -> None:
     assert (decision.allowed, decision.reason, decision.patch) == (False, Reason.DEVICE_PLUGIN_REQUEST, ())
 
 
-def test_both_field_paths_of_a_conflict_are_named() -> None:
-    both = {"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}
-    target = pod(initContainers=[container("load", resources=both)], annotations={"llmfit.ai/containers": "load"})
-    message = mutate(target).message
-    assert "spec.initContainers[0].resources.requests[nvidia.com/gpu]" in message
-    assert "spec.initContainers[0].resources.limits[nvidia.com/gpu]" in message
+def test_a_conflict_is_told_once_where_the_limit_is_the_request_too() -> None:
+    """As the API server makes it."""
+    both = {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1", "amd.com/gpu": "2"}}
+    target = pod(
+        annotations={"llmfit.ai/containers": "load,server"},
+        containers=[container(resources=both)],
+        initContainers=[container("load", resources=both)],
+    )
+    assert [fault.partition(": ")[0] for fault in mutate(target).message.split("; and ")] == [
+        f"spec.{place}[0].resources.limits[{resource}]"
+        for place in ("containers", "initContainers")
+        for resource in ("nvidia.com/gpu", "amd.com/gpu")
+    ]
+    alike = {kind: {"nvidia.com/gpu": "1"} for kind in ("requests", "limits")}
+    beside = pod(containers=[container("server"), container("other", resources=alike)])
+    (told,) = (warning for warning in mutate(beside).warnings if "device-plugin" in warning)
+    assert told.startswith("spec.containers[1].resources.limits[nvidia.com/gpu]: ")
+
+
+def test_a_request_without_such_a_limit_is_told_of() -> None:
+    resources = {"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "0"}}
+    message = mutate(pod(containers=[container(resources=resources)])).message
+    assert message.startswith("spec.containers[0].resources.requests[nvidia.com/gpu]: ")
+    assert "; and " not in message
 
 
 PLUGINS = [

@@ -62,13 +62,16 @@ def needless_claim(pod: Pod) -> Iterator[Fault]:
 
 
 def device_plugin_requests(containers: Sequence[Container]) -> Iterator[Fault]:
-    """GPUs asked for through a device plugin: a second ledger for the cards that DRA allocates."""
+    """GPUs asked for through a device plugin: a second ledger for the cards that DRA allocates. Each is told of once:
+    of a limit the API server makes the request too."""
     for container in containers:
-        for kind in ("requests", "limits"):
+        told: set[str] = set()
+        for kind in ("limits", "requests"):
             for resource, quantity in container.amounts(kind).items():
                 # The API server reads a null quantity as 0.
                 none = quantity is None or quantities.parse(quantity) == 0
-                if "/" in resource and _DEVICE_PLUGIN.fullmatch(resource) and not none:
+                if "/" in resource and _DEVICE_PLUGIN.fullmatch(resource) and not none and resource not in told:
+                    told.add(resource)
                     yield Fault(f"{container.field}.resources.{kind}[{resource}]", "a device-plugin request",
                                 "none beside a claim", "remove it: the claim brings the GPU")  # fmt: skip
 
