@@ -124,11 +124,15 @@ def test_every_built_in_profile_says_which_cards_are_alike(profile: str) -> None
 @pytest.mark.parametrize(
     ("annotations", "said"),
     [
-        ({}, ": gpu.nvidia.com (gpu.memory"),
-        ({"llmfit.ai/device-count": "2"}, ": 2 devices of gpu.nvidia.com ("),
-        ({"llmfit.ai/device-count": "auto"}, ": 1, 2, 4 or 8 devices of gpu.nvidia.com ("),
-        ({"llmfit.ai/profile": "nvidia-mig"}, ": mig.nvidia.com or gpu.nvidia.com ("),
-        ({"llmfit.ai/profile": "nvidia-mig", "llmfit.ai/device-count": "2"}, ": 2 devices of gpu.nvidia.com ("),
+        ({}, ": gpu.nvidia.com (gpu.memory 140Gi)"),
+        ({"llmfit.ai/device-count": "2"}, ": 2 devices of gpu.nvidia.com (gpu.memory 140Gi, 70Gi each)"),
+        ({"llmfit.ai/device-count": "3"}, ": 3 devices of gpu.nvidia.com (gpu.memory 140Gi, 47787Mi each)"),
+        ({"llmfit.ai/device-count": "auto"}, ": 1, 2, 4 or 8 devices of gpu.nvidia.com (gpu.memory 140Gi in all)"),
+        ({"llmfit.ai/profile": "nvidia-mig"}, ": mig.nvidia.com or gpu.nvidia.com (gpu.memory 140Gi)"),
+        (
+            {"llmfit.ai/profile": "nvidia-mig", "llmfit.ai/device-count": "2"},
+            ": 2 devices of gpu.nvidia.com (gpu.memory 140Gi, 70Gi each)",
+        ),
     ],
 )
 def test_the_warning_says_how_many_devices_of_which_classes(annotations: dict[str, str], said: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from webhook import vocabulary
-from webhook.core import claims, demand, memory, origin, pods, rules, targets, templates
+from webhook.core import claims, demand, memory, origin, pods, quantities, rules, targets, templates
 from webhook.core.demand import Demand
 from webhook.core.patch import Operation, inject
 from webhook.core.pods import Container, Pod
@@ -176,9 +176,16 @@ def _summary(plan: Plan, claim: str) -> str:
     where = shown_all((container.name for container in plan.containers), 3)
     context = f", for a context of {need.context} tokens" if need.context else ""
     return (
-        f"modelfit: {claim} for {where}: {_devices(plan.demand)} "
-        f"(gpu.memory {need.gpu_memory_quantity}{context}){request}"
+        f"modelfit: {claim} for {where}: {_devices(plan.demand)} (gpu.memory {_amount(plan.demand)}{context}){request}"
     )
+
+
+def _amount(asked: Demand) -> str:
+    """`8Gi`; `8Gi, 4Gi each` on two devices; `8Gi in all` where their number is not known yet."""
+    total, (count, *others) = asked.need.gpu_memory_quantity, asked.counts
+    if others:
+        return f"{total} in all"
+    return total if count == 1 else f"{total}, {quantities.canonical(asked.share(count))} each"
 
 
 def _devices(asked: Demand) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from webhook import vocabulary
-from webhook.core import modelfit
+from webhook.core import modelfit, quantities
 from webhook.core.need import Need
 from webhook.core.policy import Policy
 from webhook.core.profiles import Profile
@@ -33,6 +33,10 @@ class Demand:
     counts: tuple[int, ...] = (1,)
     placement: Literal["any", "tightest"] = "any"
     system_memory_class: str | None = None
+
+    def share(self, count: int) -> int:
+        """What each of `count` devices must hold, in MiB: an equal part, rounded up."""
+        return -(-quantities.mebibytes(self.need.gpu_memory) // count)
 
 
 def read(annotations: Mapping[str, str], policy: Policy) -> Demand:

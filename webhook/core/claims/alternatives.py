@@ -48,7 +48,7 @@ def alternatives(demand: Demand, classes: Collection[str] | None) -> list[Altern
     ladder = next(each for each in _LADDERS if len(each) < room or not each) if demand.placement == "tightest" else ()
     found = []
     for count in demand.counts:
-        least = -(-quantities.mebibytes(demand.need.gpu_memory) // count)
+        least = demand.share(count)
         for most in (*(int(least * bound) for bound in ladder), None):
             found += [Alternative(each, count, least, most, share) for each in existing[count] for share in shares]
     return found
