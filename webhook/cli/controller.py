@@ -88,9 +88,10 @@ def run(arguments: argparse.Namespace) -> int:
         controller.stop()
         where = f"--host {shown(arguments.host)} --metrics-port {arguments.metrics_port}"
         raise UsageError(f"{where}: {error.strerror or error}") from None
-    logging.getLogger(__name__).info("started", extra={"fields": {"identity": options.identity, "port": probes.port}})
+    log = logging.getLogger("modelfit.controller")
+    log.info("started", extra={"fields": {"identity": options.identity, "port": probes.port}})
     stop.wait()
-    logging.getLogger(__name__).info("stopping")
+    log.info("stopping")
     controller.stop()
     probes.close()
     return 0

@@ -35,7 +35,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0
 _QUICK_SECONDS = 5.0
 _LIST_BACKOFF = Backoff(steps=7, duration=_FIRST_PAUSE, factor=2.0, jitter=0.5)
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("modelfit.informer")
 # It prints a stack for everything that a network does. What is to be known goes to `failed`.
 logging.getLogger("kubernetes.informer.informer").setLevel(logging.CRITICAL)
 

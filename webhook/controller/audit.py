@@ -20,7 +20,7 @@ from webhook.errors import Refusal
 
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("modelfit.audit")
 
 
 class Audit:

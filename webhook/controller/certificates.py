@@ -35,7 +35,7 @@ LOOK_SECONDS = 2.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds until the next look after a failure: doubled with each failure in a row, from the first to the longest."""
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("modelfit.certificates")
 
 
 def now() -> datetime:

@@ -26,7 +26,7 @@ PER_SECOND = 5.0
 
 COMPONENT = "modelfit-controller"
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("modelfit.events")
 
 
 class _Told(NamedTuple):

@@ -19,7 +19,7 @@ from webhook.core.policy import Policy
 REMEMBERED_SECONDS = 30.0
 """Seconds for which a claim counts as there because we made it, though the watch has not shown it yet."""
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("modelfit.keeper")
 
 
 class Verdict(NamedTuple):

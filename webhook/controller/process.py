@@ -26,7 +26,7 @@ look is made at once, and again every second until it is answered."""
 STOP_SECONDS = 1.0
 """Seconds that workers get to finish the call they are in."""
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("modelfit.controller")
 
 
 @dataclass(frozen=True)
