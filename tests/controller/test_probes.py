@@ -1,0 +1,132 @@
+"""The controller's probes and metrics, as any peer sees them."""
+
+import http.client
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from http.client import HTTPResponse
+
+import pytest
+
+from webhook.controller.probes import Probes
+
+
+class Controller:
+    """What is asked."""
+
+    def __init__(self) -> None:
+        self.problem = ""
+
+    def check(self) -> str:
+        if self.problem == "a bug":
+            raise ZeroDivisionError
+        return self.problem
+
+
+@pytest.fixture
+def controller() -> Controller:
+    return Controller()
+
+
+@pytest.fixture
+def port(controller: Controller) -> Iterator[int]:
+    probes = Probes("127.0.0.1", 0, lambda: "", controller.check)
+    yield probes.port
+    probes.close()
+
+
+def ask(port: int, method: str, path: str) -> tuple[HTTPResponse, str]:
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    client.request(method, path)
+    answer = client.getresponse()
+    text = answer.read().decode()
+    client.close()
+    return answer, text
+
+
+def send(port: int, data: bytes) -> bytes:
+    """All that the server says to it, to the end of the connection."""
+    with socket.create_connection(("127.0.0.1", port), 30) as peer:
+        peer.sendall(data)
+        return b"".join(iter(lambda: peer.recv(4096), b""))
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        ("/healthz", 200, "ok\n"),
+        ("/readyz", 503, "not listed yet: pods\n"),
+        ("/readyz?verbose", 503, "not listed yet: pods\n"),
+        ("/else", 404, "want one of /healthz, /readyz, /metrics\n"),
+    ],
+)
+def test_an_answer_has_a_length_and_says_nothing_of_its_server(
+    path: str, status: int, text: str, port: int, controller: Controller
+) -> None:
+    controller.problem = "not listed yet: pods"
+    answer, said = ask(port, "GET", path)
+    assert (answer.status, said) == (status, text)
+    assert answer.version == 11
+    assert answer.headers["Content-Length"] == str(len(text))
+    assert answer.headers["Connection"] == "close"
+    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert "Server" not in answer.headers
+
+
+def test_metrics_are_prometheus_own(port: int) -> None:
+    answer, text = ask(port, "GET", "/metrics")
+    assert answer.status == 200
+    assert answer.headers["Content-Type"].startswith("text/plain; version=")
+    assert "modelfit_leader" in text
+
+
+@pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"])
+@pytest.mark.parametrize("path", ["/healthz", "/metrics", "/else"])
+def test_another_method_is_a_405_that_names_the_right_one(path: str, method: str, port: int) -> None:
+    answer, text = ask(port, method, path)
+    assert (answer.status, answer.headers["Allow"]) == (405, "GET")
+    assert text == ("" if method == "HEAD" else "want GET\n")
+    assert "Server" not in answer.headers
+
+
+def test_head_gets_no_body(port: int) -> None:
+    assert send(port, b"HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n").endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"GET / HTTP/9.9\r\n\r\n", b"<script>\r\n\r\n", b"GET / HTTP/<script>\r\n\r\n", b"GET /" + b"x" * 70_000],
+    ids=["version", "line", "odd version", "endless"],
+)
+def test_what_is_no_request_is_not_repeated(data: bytes, port: int) -> None:
+    said = send(port, data)
+    assert b"script" not in said
+    assert b"Server" not in said
+    assert b"Python" not in said
+
+
+def test_a_peer_that_hangs_up_is_no_event(
+    port: int, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(20):
+        peer = socket.create_connection(("127.0.0.1", port), 30)
+        peer.sendall(b"GET /metrics HTTP/1.1\r\n")
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        peer.close()
+    assert ask(port, "GET", "/healthz")[0].status == 200
+    time.sleep(0.2)
+    assert capfd.readouterr().err == ""
+    assert caplog.records == []
+
+
+def test_a_bug_is_logged_as_all_else_is(
+    port: int, controller: Controller, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    controller.problem = "a bug"
+    with caplog.at_level(logging.ERROR):
+        assert send(port, b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n") == b""
+    assert [(record.name, record.getMessage()) for record in caplog.records] == [
+        ("modelfit.probes", "could not answer a probe")
+    ]
+    assert capfd.readouterr().err == ""
