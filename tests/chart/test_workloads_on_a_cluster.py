@@ -65,7 +65,8 @@ def test_an_annotation_that_cannot_be_used_is_refused_when_a_workload_is_applied
             assert f'admission webhook "{WEBHOOK}" denied the request' in refused.stderr
             assert f'{where}.metadata.annotations[{ANNOTATION}].min_vram_gb: "-8", below zero' in refused.stderr
         (told,) = apply(cluster, manifest(kind, MODEL)).ok().warnings
-        assert told.startswith('modelfit: each pod gets a claim for "server": gpu.nvidia.com (gpu.memory 8Gi)')
+        begins = f'modelfit: {kind} llama: each pod gets a claim for "server": gpu.nvidia.com (gpu.memory 8Gi)'
+        assert told.startswith(begins)
     # Once applied, nobody has to be asked any more.
     before = calls(cluster)
     for kind in WORKLOADS:
@@ -92,7 +93,7 @@ def test_an_annotation_that_cannot_be_used_is_refused_when_a_workload_is_applied
     )
     assert calls(cluster) == before
     told = kubectl(cluster, "patch", "deployment", "older", "--type=merge", f"--patch={patch(MODEL)}").ok().warnings[0]
-    assert told.startswith("modelfit: each pod gets a claim")
+    assert told.startswith("modelfit: Deployment older: each pod gets a claim")
     made = wait_for("a pod of it comes", lambda: pods(cluster, "older"))
     cluster.team.wait_bound(made[0]["metadata"]["name"])
 

@@ -222,7 +222,9 @@ def test_a_workload_is_refused_in_the_webhooks_words(case: str, kind: str, model
 @pytest.mark.parametrize("kind", kit.WORKLOADS)
 def test_a_workload_is_warned_of_in_the_webhooks_words(kind: str, modelfit: Run) -> None:
     workload = kit.workload(kind, kit.pod(schedulerName="volcano"))
-    _, said = kit.validate(workload, kind=kit.kind_of(workload)).warnings
+    _, told = kit.validate(workload, kind=kit.kind_of(workload)).warnings
+    said = told.removeprefix(f"modelfit: {kind} llama: ")
+    assert said.startswith("spec.")
     assert ".template.spec.schedulerName" in said
     assert f"Warning: {kind} llama: {said}\n" in modelfit("preview", "-f", "-", stdin=json.dumps(workload)).err
 

@@ -23,9 +23,8 @@ def told(target: Json) -> list[str]:
     """The warnings of keys that are not known, which the template of a workload draws too, with the path."""
     warnings = [each for each in mutate(target).warnings if UNKNOWN in each]
     of_template = validate(workload("Deployment", target), kind=kind_of(workload("Deployment"))).warnings
-    assert [each[:200] for each in of_template if UNKNOWN in each] == [
-        f"spec.template.{each}"[:200] for each in warnings
-    ]
+    located = [f"modelfit: Deployment llama: spec.template.{each}" for each in warnings]
+    assert [each[:200] for each in of_template if UNKNOWN in each] == [each[:200] for each in located]
     return warnings
 
 

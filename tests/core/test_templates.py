@@ -17,7 +17,7 @@ from webhook.errors import MalformedCall
 from webhook.reasons import Reason
 
 BAD = pod("{")
-SUMMARY = 'modelfit: each pod gets a claim for "server": gpu.nvidia.com (gpu.memory 8Gi); memory request 12Gi'
+SUMMARY = 'each pod gets a claim for "server": gpu.nvidia.com (gpu.memory 8Gi); memory request 12Gi'
 
 
 def validate(target: Json, policy: Policy | None = None, **parts: Any) -> Decision:
@@ -36,7 +36,8 @@ def root(kind: str) -> str:
 
 @pytest.mark.parametrize("kind", WORKLOADS)
 def test_a_template_that_can_be_used_is_allowed_and_said_to_be_so(kind: str) -> None:
-    assert validate(workload(kind)) == Decision(True, Reason.VALID, warnings=(SUMMARY,))
+    told = f"modelfit: {kind} llama: {SUMMARY}"
+    assert validate(workload(kind)) == Decision(True, Reason.VALID, warnings=(told,))
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)
@@ -80,16 +81,40 @@ def test_the_warnings_of_a_pod_are_given_with_their_paths() -> None:
         containers=[container(resources={"limits": {"memory": "1Gi"}})],
         schedulerName="volcano",
     )
-    summary, fit, scheduler, memory = validate(workload("StatefulSet", doubtful)).warnings
-    assert summary == 'modelfit: each pod gets a claim for "server": gpu.nvidia.com (gpu.memory 8Gi)'
+    warnings = validate(workload("StatefulSet", doubtful)).warnings
+    summary, fit, scheduler, memory = (each.removeprefix("modelfit: StatefulSet llama: ") for each in warnings)
+    assert summary == 'each pod gets a claim for "server": gpu.nvidia.com (gpu.memory 8Gi)'
     assert fit.startswith("min_vram_gb is null")
     assert scheduler.startswith('spec.template.spec.schedulerName is "volcano"')
     assert memory.startswith("spec.template.spec.containers[0].resources.limits.memory is less than the 8Gi")
 
 
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("web-1.a", "Deployment web-1.a"),
+        ("x" * 63, f"Deployment {'x' * 63}"),
+        ("x" * 253, f'Deployment "{"x" * 64}"...'),
+        ("\x1b[31m", 'Deployment "\\u001b[31m"'),
+        ("a: b", 'Deployment "a: b"'),
+        ("", "Deployment"),
+        (None, "Deployment"),
+        (["a"], "Deployment \"['a']\""),
+    ],
+)
+def test_every_warning_names_the_workload(name: object, called: str) -> None:
+    """So that kubectl, which prints no line twice, prints those of each."""
+    warnings = validate(workload("Deployment", pod(schedulerName="volcano"), name=name)).warnings
+    assert len(warnings) == 2
+    for warning in warnings:
+        assert warning.startswith(f"modelfit: {called}: ")
+        assert warning.isprintable()
+        assert len(warning) <= 256
+
+
 def test_a_model_without_gpu_is_said_to_need_none() -> None:
     decision = validate(workload("Job", pod(CPU_FIT, nodeName="n1")))
-    assert decision.warnings == ("modelfit: no GPU is needed, so no claim is made; memory request 4Gi",)
+    assert decision.warnings == ("modelfit: Job llama: no GPU is needed, so no claim is made; memory request 4Gi",)
 
 
 DISABLED = {"labels": {"llmfit.ai/inject": "disabled"}}
@@ -189,7 +214,7 @@ def test_an_update_to_what_cannot_be_used_is_refused(name: str) -> None:
 
 def test_an_update_without_the_old_object_is_looked_at() -> None:
     assert not update(None, workload("Deployment", BAD)).allowed
-    assert update(None, workload("Deployment")).warnings == (SUMMARY,)
+    assert update(None, workload("Deployment")).warnings == (f"modelfit: Deployment llama: {SUMMARY}",)
 
 
 def test_an_update_that_takes_the_annotation_away_is_allowed() -> None:

@@ -153,7 +153,7 @@ def _inject(review: Review, pod: Pod, plan: Plan, policy: Policy) -> Decision:
     filled = need.memory_quantity if plan.fills_memory and not again else None
     patch = inject(pod, record, claim, plan.containers, filled, _told(plan.demand, policy))
     if patch:
-        warnings.insert(0, _summary(plan, f"claim {claim}"))
+        warnings.insert(0, f"modelfit: {_summary(plan, f'claim {claim}')}")
     reason = Reason.CPU_ONLY if claim is None else Reason.INJECTED if patch else Reason.ALREADY_INJECTED
     return Decision(True, reason, tuple(patch), _cut(warnings), claim=claim)
 
@@ -172,12 +172,10 @@ def _summary(plan: Plan, claim: str) -> str:
     need = plan.demand.need
     request = f"; memory request {need.memory_quantity}" if plan.fills_memory and need.memory_quantity else ""
     if need.cpu_only:
-        return f"modelfit: no GPU is needed, so no claim is made{request}"
+        return f"no GPU is needed, so no claim is made{request}"
     where = shown_all((container.name for container in plan.containers), 3)
     context = f", for a context of {need.context} tokens" if need.context else ""
-    return (
-        f"modelfit: {claim} for {where}: {_devices(plan.demand)} (gpu.memory {_amount(plan.demand)}{context}){request}"
-    )
+    return f"{claim} for {where}: {_devices(plan.demand)} (gpu.memory {_amount(plan.demand)}{context}){request}"
 
 
 def _amount(asked: Demand) -> str:
@@ -237,8 +235,8 @@ def _validate_template(review: Review, steps: tuple[str, ...], policy: Policy) -
         return _deny(template.refused(refusal))
     except MalformedCall as malformed:
         raise MalformedCall(template.located(str(malformed))) from None
-    told = _summary(plan, "each pod gets a claim")
-    return Decision(True, Reason.VALID, warnings=_cut(map(template.located, [told, *plan.warnings])))
+    told = template.told(review.kind, [_summary(plan, "each pod gets a claim"), *plan.warnings])
+    return Decision(True, Reason.VALID, warnings=_cut(told))
 
 
 def _exempt_template(review: Review, template: Template, steps: tuple[str, ...]) -> Reason | None:

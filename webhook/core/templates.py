@@ -1,12 +1,13 @@
 """Workloads: which kinds make pods, and the pod template in one. The one place that says where a template stands."""
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from webhook.core import pods
 from webhook.core.pods import Pod
-from webhook.errors import Refusal
+from webhook.errors import Refusal, shown
 
 _PATHS = {
     ("apps", "Deployment"): ("spec", "template"),
@@ -20,6 +21,9 @@ _PATHS = {
 
 _MAKERS = frozenset({("apps", "Deployment"), ("batch", "CronJob")})
 """Kinds of _PATHS that make others of them, with their own template."""
+
+_PLAIN = re.compile("[-.a-z0-9]{1,63}")
+"""A name that a message can repeat as it is."""
 
 COPIED = ("labels", "annotations", "finalizers")
 """What of a template's metadata the controllers copy to the pods; a name or a namespace there means nothing."""
@@ -52,6 +56,13 @@ class Template:
     def located(self, message: str) -> str:
         """What is said of a pod, as said of the template: a path at its beginning starts at the workload."""
         return f"{self.path}.{message}" if message.startswith(("metadata.", "spec.")) else message
+
+    def told(self, kind: str, warnings: Iterable[str]) -> Iterator[str]:
+        """What is said of a pod, as said of this template of a workload of that kind. kubectl drops what it has printed
+        before, so every line names the workload."""
+        name = self.workload.get("name")
+        called = f"{kind} {name if _PLAIN.fullmatch(str(name)) else shown(name)}" if name else kind
+        return (f"modelfit: {called}: {self.located(warning)}" for warning in warnings)
 
     def refused(self, refusal: Refusal) -> Refusal:
         """The refusal of a pod, as that of the template."""
