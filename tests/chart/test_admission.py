@@ -122,6 +122,9 @@ DISABLED_FIT = {**FIT, "metadata": FIT["metadata"] | LABELS}
 NO_ANNOTATIONS: JsonObject = {**FIT, "metadata": {}}
 
 
+OUTSIDE = {"annotations": {vocabulary.MODEL_FIT: "{}"}}
+
+
 def owned(version: str, kind: str, **members: object) -> JsonObject:
     return {"ownerReferences": [{"apiVersion": version, "kind": kind, "name": "x", **members}]}
 
@@ -132,11 +135,17 @@ def owned(version: str, kind: str, **members: object) -> JsonObject:
     [
         pytest.param(FIT, {}, True, id="annotated"),
         pytest.param(pod(None), {}, False, id="not annotated"),
-        pytest.param(pod(None), {"annotations": {vocabulary.MODEL_FIT: "{}"}}, False, id="annotated outside"),
+        pytest.param(pod(None), OUTSIDE, True, id="annotated outside"),
+        pytest.param(pod(None), OUTSIDE | LABELS, False, id="annotated outside and left alone"),
+        pytest.param(NO_ANNOTATIONS, OUTSIDE, True, id="annotated outside only"),
+        pytest.param(pod(None), {"annotations": {vocabulary.PROFILE: "amd"}}, False, id="a profile outside"),
         pytest.param(NO_ANNOTATIONS, {}, False, id="no annotations"),
         pytest.param(DISABLED_FIT, {}, False, id="left alone"),
         pytest.param(FIT, LABELS, True, id="labelled outside"),
         pytest.param(FIT, owned("apps/v1", "Deployment", controller=True), False, id="of a Deployment"),
+        pytest.param(
+            pod(None), OUTSIDE | owned("apps/v1", "Deployment", controller=True), False, id="of one annotated outside"
+        ),
         pytest.param(FIT, owned("batch/v1", "CronJob", controller=True), False, id="of a CronJob"),
         pytest.param(FIT, owned("apps/v1", "Deployment"), True, id="not a controller's"),
         pytest.param(FIT, owned("apps/v1", "Deployment", controller=False), True, id="expressly not a controller's"),
@@ -148,9 +157,9 @@ def test_only_workloads_with_annotated_templates_are_asked_about(
 ) -> None:
     target = workload(kind, template, **metadata)
     assert matches(workloads_hook(helm), "CREATE", target, None) is asked
-    # The core, asked all the same, finds nothing to look at.
-    looked_at = kit.validate(target, kind=kind_of(target)).reason
-    assert (looked_at == Reason.VALID) is asked
+    # The core, asked all the same, finds nothing to look at or to say.
+    decision = kit.validate(target, kind=kind_of(target))
+    assert (decision.reason == Reason.VALID or decision.warnings != ()) is asked
 
 
 @pytest.mark.parametrize("kind", kit.WORKLOADS)
@@ -189,6 +198,38 @@ def test_an_update_of_a_workload_is_asked_about_only_if_it_changes_what_its_temp
     reason = kit.validate(target, kind=kind_of(target), operation="UPDATE", old=before).reason
     spared = {Reason.ANNOTATION_UNCHANGED, Reason.NOT_ANNOTATED, Reason.DISABLED, Reason.BEING_DELETED}
     assert (reason not in spared) is asked
+
+
+@pytest.mark.parametrize("kind", kit.WORKLOADS)
+@pytest.mark.parametrize(
+    ("old", "new", "metadata", "asked"),
+    [
+        pytest.param({}, OUTSIDE, {}, True, id="added"),
+        pytest.param({"annotations": {"a": "b"}}, OUTSIDE, {}, True, id="added to others"),
+        pytest.param(OUTSIDE, {"annotations": {vocabulary.MODEL_FIT: "[]"}}, {}, True, id="changed"),
+        pytest.param(OUTSIDE, OUTSIDE, {}, False, id="unchanged"),
+        pytest.param(OUTSIDE, {"annotations": {**OUTSIDE["annotations"], "a": "b"}}, {}, False, id="another"),
+        pytest.param(OUTSIDE, {}, {}, False, id="removed"),
+        pytest.param(OUTSIDE, OUTSIDE | LABELS, {}, False, id="left alone from now on"),
+        pytest.param(OUTSIDE | LABELS, OUTSIDE, {}, True, id="no longer left alone"),
+        pytest.param({}, OUTSIDE, {"deletionTimestamp": "2030-01-01T00:00:00Z"}, False, id="being deleted"),
+    ],
+)
+def test_an_annotation_around_the_template_is_asked_about_once(
+    helm: Helm, kind: str, old: JsonObject, new: JsonObject, metadata: JsonObject, asked: bool
+) -> None:
+    target, before = workload(kind, pod(None), **new, **metadata), workload(kind, pod(None), **old, **metadata)
+    assert matches(workloads_hook(helm), "UPDATE", target, before) is asked
+    decision = kit.validate(target, kind=kind_of(target), operation="UPDATE", old=before)
+    assert (decision.warnings != ()) is asked
+    if kind == "CronJob":
+        # The same on what its Jobs get.
+        for each, inner in ((target, new), (before, old)):
+            each["metadata"] = metadata
+            each["spec"]["jobTemplate"]["metadata"] = inner
+        assert matches(workloads_hook(helm), "UPDATE", target, before) is asked
+        decision = kit.validate(target, kind=kind_of(target), operation="UPDATE", old=before)
+        assert any("spec.jobTemplate.metadata" in warning for warning in decision.warnings) is asked
 
 
 @pytest.mark.parametrize("spec", [None, {}, {"template": {}}, {"template": {"spec": {}}}, {"jobTemplate": {}},

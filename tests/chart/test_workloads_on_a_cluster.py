@@ -73,8 +73,15 @@ def test_an_annotation_that_cannot_be_used_is_refused_when_a_workload_is_applied
         assert apply(cluster, manifest(kind, MODEL)).ok().warnings == ()
         apply(cluster, manifest(kind, MODEL, annotations={"some": "note"})).ok()
         apply(cluster, manifest(kind, None, "plain")).ok()
-        apply(cluster, manifest(kind, None, "plain", annotations={ANNOTATION: BAD})).ok()
+        apply(cluster, manifest(kind, None, "plain", annotations={"some": "note"})).ok()
     assert calls(cluster) == before
+    misplaced_annotations_are_told_of_once(cluster)
+    both = [manifest("Deployment", MODEL, name) for name in ("one", "two")]
+    warnings = apply(cluster, {"apiVersion": "v1", "kind": "List", "items": both}).ok().warnings
+    assert [warning.partition(": each pod")[0] for warning in warnings] == [
+        "modelfit: Deployment one",
+        "modelfit: Deployment two",
+    ]
     refused = kubectl(cluster, "patch", "deployment", "llama", "--type=merge", f"--patch={patch(BAD)}")
     assert refused.returncode == 1
     assert "below zero" in refused.stderr
@@ -99,6 +106,27 @@ def test_an_annotation_that_cannot_be_used_is_refused_when_a_workload_is_applied
 
     kubectl(cluster, "create", "job", "run", "--from=cronjob/llama").ok()
     kubectl(cluster, "delete", *(f"{kind.lower()}/llama" for kind in WORKLOADS), "--wait=false").ok()
+
+
+def misplaced_annotations_are_told_of_once(cluster: Cluster) -> None:
+    """On the workload instead of its template: a warning when it is put there, and what a Deployment hands on to its
+    ReplicaSets is nobody's mistake."""
+    before = calls(cluster)
+    for kind in WORKLOADS:
+        path = "spec.jobTemplate.spec.template" if kind == "CronJob" else "spec.template"
+        (told,) = apply(cluster, manifest(kind, None, "outside", annotations={ANNOTATION: MODEL})).ok().warnings
+        assert told == (
+            f"modelfit: {kind} outside: metadata.annotations[{ANNOTATION}]: no pod gets it from there; move it to "
+            f"{path}.metadata.annotations"
+        )
+        noted = manifest(kind, None, "outside", annotations={ANNOTATION: MODEL, "some": "note"})
+        assert apply(cluster, noted).ok().warnings == ()
+        (told,) = apply(cluster, manifest(kind, None, "outside", annotations={ANNOTATION: BAD})).ok().warnings
+        assert "no pod gets it from there" in told
+    made = wait_for("there is its ReplicaSet", lambda: replica_sets(cluster, "outside"))
+    assert ANNOTATION in made[0]["metadata"]["annotations"]
+    assert calls(cluster) == before + 2 * len(WORKLOADS)
+    kubectl(cluster, "delete", *(f"{kind.lower()}/outside" for kind in WORKLOADS), "--wait=false").ok()
 
 
 def test_workloads_can_be_applied_while_no_webhook_answers(cluster: Cluster, helm: Helm) -> None:

@@ -212,6 +212,52 @@ def test_an_update_to_what_cannot_be_used_is_refused(name: str) -> None:
         assert not update(workload(kind, old), workload(kind, new)).allowed
 
 
+OUTSIDE = {"annotations": {"llmfit.ai/model-fit": "{}"}}
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_an_annotation_around_the_template_is_said_to_belong_there(kind: str) -> None:
+    told = f"metadata.annotations[llmfit.ai/model-fit]: no pod gets it from there; move it to {root(kind)}.metadata"
+    for target in (workload(kind, pod(None), **OUTSIDE), workload(kind, pod(None, metadata={}), **OUTSIDE)):
+        decision = validate(target)
+        assert (decision.allowed, decision.reason) == (True, Reason.NOT_ANNOTATED)
+        assert decision.warnings == (f"modelfit: {kind} llama: {told}.annotations",)
+        assert update(workload(kind, pod(None)), target).warnings == decision.warnings
+        assert update(workload(kind), target).warnings == decision.warnings
+        assert update(target, target).warnings == ()
+
+
+def test_an_annotation_on_the_jobs_of_a_cron_job_is_said_to_belong_in_their_template() -> None:
+    target = workload("CronJob", pod(None), **OUTSIDE)
+    target["spec"]["jobTemplate"]["metadata"] = OUTSIDE
+    own, jobs = validate(target).warnings
+    where = "modelfit: CronJob llama: spec.jobTemplate.metadata.annotations[llmfit.ai/model-fit]: no pod gets it from"
+    assert own.startswith("modelfit: CronJob llama: metadata.annotations[llmfit.ai/model-fit]: ")
+    assert jobs.startswith(where)
+    assert jobs.endswith("move it to spec.jobTemplate.spec.template.metadata.annotations")
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        (workload("Deployment", **OUTSIDE), Reason.VALID),
+        (workload("Deployment", labelled(pod(), DISABLED["labels"]), **OUTSIDE), Reason.DISABLED),
+        (workload("Deployment", pod(None), **OUTSIDE, **ENDING), Reason.NOT_ANNOTATED),
+        (workload("Deployment", pod(None), **OUTSIDE, **DISABLED), Reason.NOT_ANNOTATED),
+        (
+            workload("ReplicaSet", pod(None), **OUTSIDE, ownerReferences=owned("Deployment", "apps/v1")),
+            Reason.NOT_ANNOTATED,
+        ),
+        (workload("Deployment", pod(None), annotations={"llmfit.ai/profile": "amd"}), Reason.NOT_ANNOTATED),
+        (workload("Deployment", pod(None), annotations="llmfit.ai/model-fit"), Reason.NOT_ANNOTATED),
+    ],
+)
+def test_nothing_is_said_of_an_annotation_that_is_not_misplaced(target: Json, reason: Reason) -> None:
+    decision = validate(target)
+    assert decision.reason == reason
+    assert not [warning for warning in decision.warnings if "no pod gets it" in warning]
+
+
 def test_an_update_without_the_old_object_is_looked_at() -> None:
     assert not update(None, workload("Deployment", BAD)).allowed
     assert update(None, workload("Deployment")).warnings == (f"modelfit: Deployment llama: {SUMMARY}",)
@@ -231,7 +277,8 @@ def test_an_update_that_takes_the_annotation_away_is_allowed() -> None:
         ("Job", {"template": {"metadata": None, "spec": None}}),
         ("CronJob", {"template": {"metadata": {"annotations": {"llmfit.ai/model-fit": "{"}}}}),
         ("CronJob", {"jobTemplate": None}),
-        ("CronJob", {"jobTemplate": {"metadata": {"annotations": {"llmfit.ai/model-fit": "{"}}, "spec": {}}}),
+        ("CronJob", {"jobTemplate": {"metadata": {"annotations": {"a": "b"}}, "spec": {}}}),
+        ("Deployment", {"jobTemplate": {"metadata": {"annotations": {"llmfit.ai/model-fit": "{"}}}}),
         ("Deployment", {"jobTemplate": {"spec": {"template": BAD}}}),
     ],
 )

@@ -17,7 +17,6 @@ import copy
 from collections import Counter
 from collections.abc import Sequence
 
-from webhook import vocabulary
 from webhook.cli import REFUSED, UsageError, inputs, manifests, outputs, say, workloads
 from webhook.core import claims, decide, demand, patch, pods
 from webhook.core.decide import Decision
@@ -85,12 +84,9 @@ def _pods(paths: Sequence[str]) -> tuple[list[tuple[str, workloads.Made]], list[
 
 
 def _decision(whose: str, made: workloads.Made, number: int, policy: Policy) -> Decision:
-    if made.misplaced:
-        say(
-            f"Warning: {whose}: the annotation {vocabulary.MODEL_FIT} is on the object itself, where no pod gets "
-            "it; move it to the pod template"
-        )
     try:
+        for warning in made.template.directions() if made.template else ():
+            say(f"Warning: {whose}: {warning}")
         return decide.mutate(made.review(number), policy)
     except MalformedCall as error:
         raise UsageError(f"{whose}: {made.located(str(error))}") from None

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from webhook import vocabulary
 from webhook.cli import UsageError, inputs
 from webhook.core import templates
 from webhook.core.review import Review
@@ -16,14 +15,12 @@ _DEFAULT_NAMESPACE = "default"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A pod, and whose it is: `Deployment web`. `template` is what it is made from, unless it is a Pod itself;
-    `misplaced` says that the object carries the annotation in a place where no pod gets it."""
+    """A pod, and whose it is: `Deployment web`. `template` is what it is made from, unless it is a Pod itself."""
 
     origin: str
     namespace: str | None
     pod: dict[str, object]
     template: Template | None = None
-    misplaced: bool = False
 
     def review(self, number: int) -> Review:
         """The review of its creation. The uid is made from the pod's origin and from how many of that origin came
@@ -70,7 +67,7 @@ def pod(document: Mapping[str, object]) -> Made | None:
         seen = templates.view(path, document)
     except MalformedCall as error:
         raise UsageError(f"{origin}: {error}") from None
-    return Made(origin, namespace, made, seen, misplaced=_annotated(metadata) and not _annotated(inner))
+    return Made(origin, namespace, made, seen)
 
 
 def _identity(kind: str, name: str, document: Mapping[str, object]) -> dict[str, object]:
@@ -79,10 +76,6 @@ def _identity(kind: str, name: str, document: Mapping[str, object]) -> dict[str,
         return {"generateName": f"{name.removesuffix('-')}-"}
     ordinals = _object(_object(document.get("spec")).get("ordinals"))
     return {"name": f"{name}-{ordinals.get('start') or 0}"}
-
-
-def _annotated(metadata: Mapping[str, object]) -> bool:
-    return vocabulary.MODEL_FIT in _object(metadata.get("annotations"))
 
 
 def _object(value: object) -> Mapping[str, object]:

@@ -229,14 +229,25 @@ def _validate_template(review: Review, steps: tuple[str, ...], policy: Policy) -
     try:
         exempt = _exempt_template(review, template, steps)
         if exempt:
-            return _leave(exempt)
+            misplaced = exempt is Reason.NOT_ANNOTATED and _newly_misplaced(review, template, steps)
+            return _leave(exempt, template.told(review.kind, template.directions()) if misplaced else ())
         plan = _examine(review, template.pod, policy)
     except Refusal as refusal:
         return _deny(template.refused(refusal))
     except MalformedCall as malformed:
         raise MalformedCall(template.located(str(malformed))) from None
-    told = template.told(review.kind, [_summary(plan, "each pod gets a claim"), *plan.warnings])
-    return Decision(True, Reason.VALID, warnings=_cut(told))
+    warnings = map(template.located, [_summary(plan, "each pod gets a claim"), *plan.warnings])
+    return Decision(True, Reason.VALID, warnings=_cut(template.told(review.kind, warnings)))
+
+
+def _newly_misplaced(review: Review, template: Template, steps: tuple[str, ...]) -> bool:
+    """Whether somebody has just put the annotation where no pod gets it. A workload that another one made has that
+    one's annotations."""
+    if template.being_deleted or template.is_made:
+        return False
+    return (
+        review.operation == "CREATE" or template.misplaced != templates.view(steps, review.old_object or {}).misplaced
+    )
 
 
 def _exempt_template(review: Review, template: Template, steps: tuple[str, ...]) -> Reason | None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from webhook import vocabulary
 from webhook.core import pods
 from webhook.core.pods import Pod
 from webhook.errors import Refusal, shown
@@ -25,22 +26,48 @@ _MAKERS = frozenset({("apps", "Deployment"), ("batch", "CronJob")})
 _PLAIN = re.compile("[-.a-z0-9]{1,63}")
 """A name that a message can repeat as it is."""
 
+_OWN = "metadata"
+
 COPIED = ("labels", "annotations", "finalizers")
 """What of a template's metadata the controllers copy to the pods; a name or a namespace there means nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The pod template of a workload. `path` is where it stands, `pod` is a pod that is made from it."""
+    """The pod template of a workload. `path` is where it stands, `pod` is a pod that is made from it, `outer` is the
+    metadata around it by path: the workload's, and in a CronJob that of its Jobs."""
 
     path: str
-    workload: Mapping[str, object]
+    outer: Mapping[str, Mapping[str, object]]
     pod: Pod
 
     @property
     def ours(self) -> list[str | None]:
         """What its annotations ask of us."""
         return [self.pod.annotations.get(key) for key in pods.ASKING]
+
+    @property
+    def workload(self) -> Mapping[str, object]:
+        """The workload's metadata."""
+        return self.outer[_OWN]
+
+    @property
+    def misplaced(self) -> dict[str, object]:
+        """Fits that no pod gets, by path: they are around the template, and there is none in it."""
+        if vocabulary.MODEL_FIT in self.pod.annotations:
+            return {}
+        found = {}
+        for where, metadata in self.outer.items():
+            annotations, labels = metadata.get("annotations"), metadata.get("labels")
+            disabled = isinstance(labels, dict) and labels.get(vocabulary.INJECT) == vocabulary.INJECT_DISABLED
+            if isinstance(annotations, dict) and vocabulary.MODEL_FIT in annotations and not disabled:
+                found[f"{where}.annotations[{vocabulary.MODEL_FIT}]"] = annotations[vocabulary.MODEL_FIT]
+        return found
+
+    def directions(self) -> Iterator[str]:
+        """A warning for each of `misplaced`."""
+        for where in self.misplaced:
+            yield f"{where}: no pod gets it from there; move it to {self.path}.metadata.annotations"
 
     @property
     def is_made(self) -> bool:
@@ -58,11 +85,11 @@ class Template:
         return f"{self.path}.{message}" if message.startswith(("metadata.", "spec.")) else message
 
     def told(self, kind: str, warnings: Iterable[str]) -> Iterator[str]:
-        """What is said of a pod, as said of this template of a workload of that kind. kubectl drops what it has printed
-        before, so every line names the workload."""
+        """The warnings as those of a workload of that kind. kubectl drops what it has printed before, so every line
+        names the workload."""
         name = self.workload.get("name")
         called = f"{kind} {name if _PLAIN.fullmatch(str(name)) else shown(name)}" if name else kind
-        return (f"modelfit: {called}: {self.located(warning)}" for warning in warnings)
+        return (f"modelfit: {called}: {warning}" for warning in warnings)
 
     def refused(self, refusal: Refusal) -> Refusal:
         """The refusal of a pod, as that of the template."""
@@ -78,13 +105,15 @@ def path(group: str, kind: str) -> tuple[str, ...] | None:
 def view(steps: tuple[str, ...], body: Mapping[str, object]) -> Template:
     """The template at `steps`, empty where there is none. Raises MalformedCall for a shape that no workload has."""
     where, place = "object", body
+    outer = {_OWN: pods.mapping(body, "metadata", where)}
     for step in steps:
         place = pods.mapping(place, step, where)
         where = f"{where}.{step}"
+        if step == "jobTemplate":
+            outer["spec.jobTemplate.metadata"] = pods.mapping(place, "metadata", where)
     metadata = pods.mapping(place, "metadata", where)
     copied = {key: metadata[key] for key in COPIED if key in metadata}
-    pod = Pod(copied, pods.mapping(place, "spec", where))
-    return Template(".".join(steps), pods.mapping(body, "metadata", "object"), pod)
+    return Template(".".join(steps), outer, Pod(copied, pods.mapping(place, "spec", where)))
 
 
 def _makes(owner: Mapping[str, object]) -> bool:

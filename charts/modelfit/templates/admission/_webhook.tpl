@@ -39,16 +39,14 @@ matchConditions:
       object != null && has(object.metadata.annotations) && 'llmfit.ai/model-fit' in object.metadata.annotations
 {{- end -}}
 
-{{/* CEL: of each workload in a list ("object, oldObject") what the annotations of its pod template ask of us, the fit
-     first; nothing where the template is labelled to be left alone. In a CronJob it stands inside another template. */}}
-{{- define "modelfit.admission.asked" -}}
-[{{ . }}].map(each, has(each.spec) ? each.spec : {})
-.map(spec, has(spec.jobTemplate) && has(spec.jobTemplate.spec) ? spec.jobTemplate.spec : spec)
-.map(spec, has(spec.template) && has(spec.template.metadata) ? spec.template.metadata : {})
-.map(metadata, !has(metadata.annotations) || (has(metadata.labels) && 'llmfit.ai/inject' in metadata.labels &&
-metadata.labels['llmfit.ai/inject'] == 'disabled') ? {} : metadata.annotations)
-.map(annotations, ['llmfit.ai/model-fit', 'llmfit.ai/containers', 'llmfit.ai/profile', 'llmfit.ai/device-count']
-.map(key, key in annotations ? [annotations[key]] : []))
+{{/* CEL: of each workload in a list ("object, oldObject") the annotations of all in it that has any: of itself, in a
+     CronJob of the template of its Jobs, and of the pod template. None of what is labelled to be left alone. */}}
+{{- define "modelfit.admission.annotations" -}}
+[{{ . }}].map(each, [each] + (has(each.spec) && has(each.spec.jobTemplate) ? [each.spec.jobTemplate] : []))
+.map(makers, makers + makers.filter(maker, has(maker.spec) && has(maker.spec.template)).map(maker, maker.spec.template))
+.map(all, all.filter(each, has(each.metadata)).map(each, each.metadata))
+.map(all, all.map(metadata, !has(metadata.annotations) || (has(metadata.labels) &&
+'llmfit.ai/inject' in metadata.labels && metadata.labels['llmfit.ai/inject'] == 'disabled') ? {} : metadata.annotations))
 {{- end -}}
 
 {{- define "modelfit.admission.metadata" -}}
