@@ -145,7 +145,7 @@ def test_every_fault_is_named_at_once_with_its_place(write: Write) -> None:
         ("profile: null", "FILE: profile: null; want a valid string"),
         ("memoryRequests: no", "FILE: memoryRequests: false; want 'fill' or 'ignore'"),
         ("systemMemory: null", "FILE: systemMemory: null; want a mapping of settings"),
-        ("profiles: []", "FILE: profiles: a list; want a valid dictionary"),
+        ("profiles: []", "FILE: profiles: a list; want a mapping of settings"),
         ("certificates: {namespace: n, secret: s}", "FILE: certificates.service: nothing; want a value: "),
         ("excludedNamespaces: [A]", 'FILE: excludedNamespaces.0: the text "A"; want lower-case letters, digits'),
         ("workers: 2\nworkers: 3", 'FILE: broken YAML: the key "workers" twice at line 2; want '),

@@ -74,6 +74,40 @@ def test_a_manifest_that_cannot_be_read_gives_one_message_and_no_output(case: st
 
 
 @pytest.mark.parametrize(
+    ("stdin", "said"),
+    [
+        ("hello", 'the text "hello"; want a Kubernetes object'),
+        ("[1]", "a list; want a Kubernetes object"),
+        ("5", "the number 5; want a Kubernetes object"),
+        ("apiVersion: v1", "kind: nothing; want a Kubernetes object, which says its apiVersion and kind"),
+        ("kind: Pod", "apiVersion: nothing; want"),
+        ("apiVersion: 1.5\nkind: Pod", "apiVersion: the number 1.5; want"),
+        ("apiVersion: v1\nkind: ''", 'kind: the text ""; want'),
+        ("apiVersion: v1\nkind: List\nitems: 5", "items: the number 5; want a list of Kubernetes objects"),
+        ("apiVersion: v1\nkind: List\nitems: {}", "items: an object; want a list of Kubernetes objects"),
+        ("apiVersion: v1\nkind: List\nitems: [yes]", "items[0]: true; want a Kubernetes object"),
+        ('{"apiVersion": "v1", "kind": "Pod", "a": NaN}', "the number NaN, which JSON has not; want manifests"),
+    ],
+)
+def test_what_is_no_object_is_said_with_what_it_is(stdin: str, said: str, modelfit: Run) -> None:
+    result = modelfit("preview", "-f", "-", stdin=stdin)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"modelfit: standard input: {said}")
+
+
+@pytest.mark.parametrize("items", ["", "items: []", "items: null"])
+def test_an_empty_list_holds_nothing(items: str, modelfit: Run) -> None:
+    result = modelfit("preview", "-f", "-", stdin=f"apiVersion: v1\nkind: List\n{items}\n")
+    assert (result.code, result.out, result.err) == (0, "", "")
+
+
+@pytest.mark.parametrize("path", ["no-such-file", ".", "", "a\0b"])
+def test_a_file_that_cannot_be_read_is_said_with_what_is_wanted(path: str, modelfit: Run) -> None:
+    for call in (("preview", "-f", path), ("convert", path)):
+        assert modelfit(*call).err.endswith("; want a readable file, or -\n")
+
+
+@pytest.mark.parametrize(
     "arguments",
     [["-f", "no-such-file"], ["-f", "."], ["-f"], [], ["file"], ["-f", "-", "-o", "xml"], ["-f", "-", "--config", "."]],
     ids=" ".join,

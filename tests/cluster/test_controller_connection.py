@@ -143,6 +143,7 @@ def test_a_kubeconfig_that_cannot_be_used_stops_the_start_and_says_so(
             assert made.process.wait() == 2
             assert "kubeconfig" in made.process.output()
             assert "--kubeconfig" in made.process.output()
+            assert ".;" not in made.process.output()
             assert "Traceback" not in made.process.output()
         finally:
             made.process.kill()

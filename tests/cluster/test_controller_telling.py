@@ -112,4 +112,4 @@ def test_a_port_that_is_taken_stops_the_start_and_says_so(controlplane: ControlP
         second.process.arguments[-1] = taken
         second.process.start()
         assert second.process.wait() == 2
-        assert f"--metrics-port {taken}: Address already in use" in second.process.output()
+        assert f"--metrics-port {taken}: Address already in use; want an address" in second.process.output()

@@ -31,6 +31,7 @@ def test_a_certificate_that_is_not_there_stops_the_start(launcher: Launcher, mou
     line = refused(launcher.command(free_port()))
     assert str(mount.certificate) in line
     assert "No such file" in line
+    assert "; want a certificate chain and its private key, PEM" in line
 
 
 def test_a_key_of_another_certificate_stops_the_start(launcher: Launcher, mount: Mount, authority: Authority) -> None:
@@ -53,7 +54,8 @@ def test_an_encrypted_key_stops_the_start_and_asks_nobody(launcher: Launcher, mo
 
 def test_a_port_that_is_taken_stops_the_start(launcher: Launcher) -> None:
     with launcher.serving() as served:
-        assert "Address already in use" in refused(launcher.command(served.port))
+        line = refused(launcher.command(served.port))
+        assert "Address already in use; want an address of this machine, and a port that is free" in line
 
 
 def test_an_address_of_another_machine_stops_the_start(launcher: Launcher) -> None:

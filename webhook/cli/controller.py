@@ -87,7 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         controller.stop()
         where = f"--host {shown(arguments.host)} --metrics-port {arguments.metrics_port}"
-        raise UsageError(f"{where}: {error.strerror or error}") from None
+        wanted = "want an address of this machine, and a port that is free"
+        raise UsageError(f"{where}: {error.strerror or error}; {wanted}") from None
     log = logging.getLogger("modelfit.controller")
     log.info("started", extra={"fields": {"identity": options.identity, "port": probes.port}})
     stop.wait()

@@ -28,11 +28,11 @@ def text(path: str) -> str:
             with open(path, "rb") as file:
                 data = file.read(MAX_INPUT + 1)
     except OSError as error:
-        raise UsageError(f"{label(path)}: {error.strerror or error}") from None
+        raise UsageError(f"{label(path)}: {error.strerror or error}; want a readable file, or -") from None
     except ValueError:
-        raise UsageError(f"{label(path)}: no path") from None
+        raise UsageError(f"{label(path)}: no path; want a readable file, or -") from None
     if len(data) > MAX_INPUT:
-        raise UsageError(f"{label(path)}: more than {MAX_INPUT >> 20} MiB")
+        raise UsageError(f"{label(path)}: too large; want at most {MAX_INPUT >> 20} MiB")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

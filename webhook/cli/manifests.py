@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import yaml
 
 from webhook.cli import UsageError, inputs
+from webhook.core.strictjson import described
 from webhook.errors import shown
 
 MAX_NODES = 2_000_000
@@ -101,7 +102,7 @@ def read(path: str) -> Iterator[dict[str, object]]:
     except RecursionError:
         raise UsageError(f"{label}: nested too deeply to be a manifest") from None
     except _Refused as error:
-        raise UsageError(f"{label}: {error}") from None
+        raise UsageError(f"{label}: {error}; want manifests as kubectl reads them") from None
     if not documents:
         raise UsageError(f"{label}: nothing; want manifests")
     for number, document in enumerate(documents, 1):
@@ -186,17 +187,20 @@ def _problem(error: yaml.YAMLError) -> str:
 
 
 def _objects(document: object, where: str) -> Iterator[dict[str, object]]:
-    if not isinstance(document, dict) or not all(_is_name(document.get(key)) for key in ("apiVersion", "kind")):
-        raise UsageError(f"{where}: no Kubernetes object; want apiVersion and kind")
+    if not isinstance(document, dict):
+        raise UsageError(f"{where}: {described(document)}; want a Kubernetes object")
+    for key in ("apiVersion", "kind"):
+        value = document.get(key)
+        if not isinstance(value, str) or not value:
+            saw = described(value) if key in document else "nothing"
+            raise UsageError(f"{where}: {key}: {saw}; want a Kubernetes object, which says its apiVersion and kind")
     kind, items = str(document["kind"]), document.get("items")
     if kind == "List" or (kind.endswith("List") and isinstance(items, list)):
-        for index, item in enumerate(items if isinstance(items, list) else ()):
+        if not isinstance(items, list | None):
+            raise UsageError(f"{where}: items: {described(items)}; want a list of Kubernetes objects")
+        for index, item in enumerate(items or ()):
             # In the typed lists that an API server prints the items leave out what they are.
             known = {} if kind == "List" else {"apiVersion": document["apiVersion"], "kind": kind.removesuffix("List")}
             yield from _objects(known | item if isinstance(item, dict) else item, f"{where}: items[{index}]")
     else:
         yield document
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value)

@@ -95,5 +95,6 @@ def _loaded(load: Callable[[Configuration], None], what: str, remedy: str) -> Co
         load(configuration)
     except Exception as error:
         # The loaders let through whatever they meet: broken YAML, a member that is missing, a plugin that failed.
-        raise NotConfigured(f"{what}: {' '.join(str(error).split()) or type(error).__name__}; {remedy}") from None
+        why = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        raise NotConfigured(f"{what}: {why}; {remedy}") from None
     return configuration

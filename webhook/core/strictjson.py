@@ -82,14 +82,14 @@ def faults(value: object, where: str, depth: int = 1) -> Iterator[Fault]:
 
 def described(value: object) -> str:
     """A read value as messages speak of it: `null`, `true`, `the number 5`, `the text "x"`, `a list`, `an object`."""
-    if isinstance(value, (Decimal, Impossible)):
-        text = value.text if isinstance(value, Impossible) else str(value)
-        return f"the number {text if len(text) <= MAX_SHOWN else f'{text[:MAX_SHOWN]}...'}"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
     if isinstance(value, str):
         return f"the text {shown(value)}"
     if isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "a list"
-    return json.dumps(value)
+    text = value.text if isinstance(value, Impossible) else str(value)
+    return f"the number {text if len(text) <= MAX_SHOWN else f'{text[:MAX_SHOWN]}...'}"
 
 
 def member(where: str, key: str) -> str:

@@ -92,7 +92,8 @@ class Server(BaseApplication):  # type: ignore[misc]
             self.certificate = tls.ServingCertificate(*certificate)
         except tls.UnusablePair as error:
             self._remove_folder()
-            raise CannotServe(f"--cert {shown(certificate[0])} --key {shown(certificate[1])}: {error}") from None
+            where = f"--cert {shown(certificate[0])} --key {shown(certificate[1])}"
+            raise CannotServe(f"{where}: {error}; want a certificate chain and its private key, PEM") from None
         super().__init__()
 
     def run(self) -> None:
@@ -162,7 +163,8 @@ def listen(host: str, port: int) -> socket.socket:
         listener.bind(address)
         listener.listen(1024)
     except OSError as error:
-        raise CannotServe(f"--host {shown(host)} --port {port}: {error.strerror or error}") from None
+        wanted = "want an address of this machine, and a port that is free"
+        raise CannotServe(f"--host {shown(host)} --port {port}: {error.strerror or error}; {wanted}") from None
     return listener
 
 

@@ -105,7 +105,7 @@ def _seen(value: object) -> str:
 def _wanted(detail: ErrorDetails) -> str:
     if detail["type"] == "string_pattern_mismatch":
         return PATTERNS[detail["ctx"]["pattern"]]
-    if detail["type"] == "model_type":
+    if detail["type"] in ("model_type", "dict_type"):
         return "a mapping of settings"
     return detail["msg"].removeprefix("Value error, ").replace("Input should be", "").strip()
 
