@@ -184,7 +184,7 @@ def test_a_handler_that_fails_is_in_the_log_and_does_not_end_it(
     it = run(Server([[]], [Stream(("ADDED", {"metadata": {}}), ("ADDED", pod("a", 101))), Stream()]))
     it.until(lambda: it.changed == ["a"])
     assert it.informer.alive
-    (record,) = [record for record in caplog.records if record.name.startswith("webhook")]
+    (record,) = [record for record in caplog.records if record.name.startswith("modelfit")]
     assert record.exc_info
 
 
