@@ -51,6 +51,18 @@ class Reason(StrEnum):
 
 _FORBIDDEN = frozenset({Reason.NODE_NAME_SET, Reason.DEVICE_PLUGIN_REQUEST, Reason.ALIAS_TAKEN, Reason.NOT_INJECTED})
 
+REFUSALS = _FORBIDDEN | {
+    Reason.INVALID_MODEL_FIT,
+    Reason.AMBIGUOUS_MODEL_FIT,
+    Reason.NO_GPU_MEMORY_FIGURE,
+    Reason.UNKNOWN_PROFILE,
+    Reason.INVALID_DEVICE_COUNT,
+    Reason.UNSUPPORTED_DEVICE_COUNT,
+    Reason.UNKNOWN_CONTAINER,
+    Reason.NO_NAMESPACE,
+}
+"""Those for which a pod can be refused."""
+
 _SENTENCES = {
     Reason.INJECTED: "the pod got a ResourceClaim reference",
     Reason.ALREADY_INJECTED: "the pod already carries all of it",

@@ -4,7 +4,7 @@ import pytest
 
 from webhook.cluster.failures import Failure, Kind
 from webhook.controller.audit import Audit, suspects
-from webhook.controller.events import AGAIN_SECONDS, Recorder
+from webhook.controller.events import AGAIN_SECONDS, BURST, Recorder
 from webhook.core.policy import Policy
 from webhook.settings import Settings
 
@@ -71,6 +71,17 @@ def test_each_pod_is_told_about_once(policy: Policy) -> None:
         written.append(look(audit, script, *pods))
     # A pod that was not there in between is forgotten.
     assert written == [1, 1, 0, 0, 1]
+
+
+def test_they_are_counted_for_as_long_as_they_are_there_told_about_or_not(policy: Policy) -> None:
+    script = Script()
+    audit = Audit(script.api, policy, Recorder(script.api, "host"), frozenset())
+    crowd = [pod(uid=f"uid-{number}", annotations=NO_CLAIM) for number in range(BURST + 10)]
+    found = []
+    for pods in ([], crowd, crowd[:2], []):
+        look(audit, script, *pods)
+        found.append(audit.found)
+    assert found == [0, len(crowd), 2, 0]
 
 
 def test_only_what_could_concern_it_is_listed(policy: Policy) -> None:

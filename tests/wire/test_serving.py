@@ -8,6 +8,7 @@ import pytest
 
 from tests.core import kit
 from tests.wire.process import Launcher, review, shared_metrics, wait_until
+from webhook.reasons import REFUSALS
 
 
 def test_reviews_share_a_connection(launcher: Launcher) -> None:
@@ -29,6 +30,17 @@ def test_metrics_add_up_over_all_workers(launcher: Launcher, workers: int) -> No
         labels = 'operation="CREATE",outcome="allowed",reason="Injected",webhook="mutate"'
         assert served.metric(f"modelfit_admission_reviews_total{{{labels}}}") == 20
         assert served.metric('modelfit_admission_seconds_count{webhook="mutate"}') == 20
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_alerts_count_is_there_before_the_first_event(launcher: Launcher, workers: int) -> None:
+    with launcher.serving(f"--workers={workers}") as served:
+        lines = served.get("/metrics")[1].splitlines()
+    for webhook, operation in (("mutate", "CREATE"), ("validate", "CREATE"), ("validate", "UPDATE")):
+        for outcome, reasons in {"denied": REFUSALS, "error": ["InternalError"]}.items():
+            for reason in reasons:
+                labels = f'operation="{operation}",outcome="{outcome}",reason="{reason}",webhook="{webhook}"'
+                assert f"modelfit_admission_reviews_total{{{labels}}} 0.0" in lines
 
 
 def test_the_metrics_of_several_workers_leave_nothing_behind(launcher: Launcher) -> None:

@@ -24,11 +24,13 @@ _log = logging.getLogger("modelfit.audit")
 
 
 class Audit:
-    """One look at a time with `look`; each pod is told about once. `left_alone` are namespaces."""
+    """One look at a time with `look`; each pod is told about once. `left_alone` are namespaces. `found` is how many
+    pods the last look found, told about or not."""
 
     def __init__(self, api: Api, policy: Policy, recorder: Recorder, left_alone: frozenset[str]) -> None:
         self._api, self._policy, self._recorder, self._left_alone = api, policy, recorder, left_alone
         self._told: set[str] = set()
+        self.found = 0
 
     def look(self) -> None:
         """Lists, and writes the Events. A failure is logged; the next look makes up for it."""
@@ -41,12 +43,14 @@ class Audit:
             _log.warning("could not look for pods without injection", extra={"fields": {"why": str(failure)}})
             return
         seen: set[str] = set()
+        found = 0
         for pod, message in suspects((records.metadata(item) for item in pods), left_alone, self._policy):
+            found += 1
             uid = str(pod.get("uid"))
             if uid in self._told or self._recorder.warn(pod, Outcome.NOT_INJECTED, message):
                 seen.add(uid)
         # Pods that are gone are forgotten with this.
-        self._told = seen
+        self._told, self.found = seen, found
 
     def _namespaces_left_alone(self) -> frozenset[str]:
         selectors = {"labelSelector": f"{vocabulary.INJECT}={vocabulary.INJECT_DISABLED}"}

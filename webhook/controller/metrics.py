@@ -1,10 +1,18 @@
-"""The controller's metrics. Others call named functions; label names and values are decided here, and are bounded."""
+"""The controller's metrics. Others call named functions; label names and values are decided here, and are bounded.
+
+What is counted is there from the start, as 0: a series that begins with its first event, as 1, never increases.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from certs.rotation import Action
+from webhook.cluster.failures import Kind
+from webhook.controller.outcomes import Outcome
+from webhook.reasons import REFUSALS
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -22,6 +30,11 @@ _LEADER = Gauge("modelfit_leader", "1 where this replica is the one that acts.",
 _DEPTH = Gauge("modelfit_queue_depth", "Pods that wait for a worker.", registry=_REGISTRY)
 _AGE = Gauge("modelfit_queue_oldest_seconds", "How long the first of them has waited.", registry=_REGISTRY)
 _RETRYING = Gauge("modelfit_queue_retrying", "Pods whose last attempt failed.", registry=_REGISTRY)
+_NOT_INJECTED = Gauge(
+    "modelfit_pods_not_injected",
+    "Annotated pods without a claim, as the replica that acts last saw them.",
+    registry=_REGISTRY,
+)
 _END = Gauge(
     "modelfit_certificate_expiry_timestamp_seconds",
     "End of the life of what is in the Secret: the leaf, and the authority that signs.",
@@ -84,15 +97,38 @@ def bundle_patched(reason: Literal["published", "healed"]) -> None:
 
 
 def watch(
-    leader: Callable[[], bool], depth: Callable[[], int], age: Callable[[], float], retrying: Callable[[], int]
+    leader: Callable[[], bool],
+    depth: Callable[[], int],
+    age: Callable[[], float],
+    retrying: Callable[[], int],
+    not_injected: Callable[[], int],
 ) -> None:
     """Where the gauges come from, read at each scrape."""
     _LEADER.set_function(lambda: float(leader()))
     _DEPTH.set_function(lambda: float(depth()))
     _AGE.set_function(age)
     _RETRYING.set_function(lambda: float(retrying()))
+    _NOT_INJECTED.set_function(lambda: float(not_injected()))
 
 
 def exposition() -> bytes:
     """All of them, as Prometheus scrapes them."""
     return generate_latest(_REGISTRY)
+
+
+def _begin() -> None:
+    """Makes the series that are to begin at 0."""
+    for kind in Kind:
+        _FAILURES.labels(kind)
+    for name in (*Outcome, *Kind):
+        _CLAIMS.labels(name)
+    told = (Outcome.CLAIM_NAME_TAKEN, Outcome.DEVICE_CLASS_MISSING)
+    for reason in (*told, *sorted(REFUSALS), *(kind for kind in Kind if kind.reported)):
+        _EVENTS.labels(reason, "written")
+    for action in (action for action in Action if action is not Action.KEEP):
+        _CHANGES.labels(action)
+    for cause in ("published", "healed"):
+        _PATCHES.labels(cause)
+
+
+_begin()

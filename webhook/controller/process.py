@@ -92,6 +92,8 @@ class Controller:
             lambda: self._queue.depth,
             lambda: self._queue.age,
             lambda: self._queue.retrying,
+            # Who does not lead any more does not learn that they are gone.
+            lambda: self._audit.found if self._leadership.leading else 0,
         )
 
     def start(self) -> None:

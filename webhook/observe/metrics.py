@@ -1,6 +1,8 @@
 """The webhook's metrics. Handlers call named functions; label names and values are decided here, and are bounded.
 
 With several workers the folder in PROMETHEUS_MULTIPROC_DIR, set before this module is imported, adds them up.
+
+What alerts count is there from the start, as 0: a series that begins with its first event, as 1, never increases.
 """
 
 from collections.abc import Iterable
@@ -18,7 +20,7 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from webhook.reasons import Reason
+from webhook.reasons import REFUSALS, Reason
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -62,7 +64,7 @@ def reviewed(webhook: str, operation: str, allowed: bool, reason: Reason, second
 
 def failed(webhook: str, operation: str) -> None:
     """One review was answered with our own error."""
-    _REVIEWS.labels(webhook, operation if operation in OPERATIONS else "other", "error", "InternalError").inc()
+    _error(webhook, operation if operation in OPERATIONS else "other").inc()
 
 
 def malformed(status: int) -> None:
@@ -103,3 +105,21 @@ def _review(webhook: str, operation: str, allowed: bool, reason: Reason) -> Coun
 @cache
 def _latency(webhook: str) -> Histogram:
     return _SECONDS.labels(webhook)
+
+
+def _error(webhook: str, operation: str) -> Counter:
+    return _REVIEWS.labels(webhook, operation, "error", "InternalError")
+
+
+def _begin() -> None:
+    """Makes the series that are to begin at 0: what the configurations of the chart send, and can be answered."""
+    for webhook, operations in (("mutate", ["CREATE"]), ("validate", ["CREATE", "UPDATE"])):
+        _latency(webhook)
+        for operation in operations:
+            for reason in sorted(REFUSALS):
+                _review(webhook, operation, False, reason)
+        for operation in (*operations, "other"):
+            _error(webhook, operation)
+
+
+_begin()
