@@ -18,6 +18,7 @@ DEFINITIONS: dict[str, Schema] = {
     "object": {"type": "object"},
     "objects": {"type": "array", "items": {"type": "object"}},
     "objectName": {"type": "string", "pattern": rf"^({_NAME}(\.{_NAME})*)?$", "maxLength": 253},
+    "namespace": {"type": "string", "pattern": f"^{_NAME}$", "maxLength": 63},
     "port": {"type": "integer", "minimum": 1, "maximum": 65535},
     # Restricted pods may not listen below 1024.
     "unprivilegedPort": {"type": "integer", "minimum": 1024, "maximum": 65535},

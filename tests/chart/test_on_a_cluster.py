@@ -28,15 +28,13 @@ QUICK: Values = {"webhook": {"preStopSeconds": 2}, "config": {"drainSeconds": 1}
 
 def test_every_rendered_object_is_accepted_by_the_api_server(cluster: Cluster, helm: Helm) -> None:
     define_operators_kinds(cluster)
-    made = ("Namespace", "ServiceAccount")
-    # A dry run makes nothing, so what others of the release need is made for real.
-    cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{RELEASE}-test"}})
-    metadata = {"name": f"{RELEASE}-test", "namespace": NAMESPACE}
-    cluster.api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    # A dry run makes nothing, so what the test's pod needs is made for real.
+    account = {"name": f"{RELEASE}-helm-test", "namespace": NAMESPACE}
+    cluster.api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
     tried: set[str] = set()
     for name, values in MATRIX.items():
         for each in render(helm, values, release=RELEASE, namespace=NAMESPACE).objects:
-            if each["metadata"]["name"] == f"{RELEASE}-test" and each["kind"] in made:
+            if each["kind"] == "ServiceAccount" and each["metadata"]["name"] == account["name"]:
                 continue
             tried.add(each["kind"])
             where = collection_of_any(cluster, each)
@@ -90,14 +88,19 @@ def test_a_release_from_its_installation_to_its_removal(cluster: Cluster, every_
     assert leases(cluster) == [f"{RELEASE}-controller"]
 
 
-def test_helm_test_fails_where_pods_are_not_injected(cluster: Cluster, helm: Helm) -> None:
-    cluster.install(helm, QUICK)
+def test_helm_test_fails_where_pods_are_not_injected(cluster: Cluster, every_helm: Helm) -> None:
+    cluster.install(every_helm, QUICK)
     cluster.api.delete(path("MutatingWebhookConfiguration", None, RELEASE))
     cluster.api.delete(path("ValidatingWebhookConfiguration", None, RELEASE))
-    with pytest.raises(HelmFailed, match="modelfit-test"):
-        cluster.helm(helm, "test", RELEASE, "--timeout", "120s")
+    with pytest.raises(HelmFailed, match="modelfit-helm-test"):
+        cluster.helm(every_helm, "test", RELEASE, "--timeout", "120s")
     (pod,) = cluster.kubelet.running("test")
     assert "the webhook was not called" in pod.output()
+    # Its log stays readable, its permission goes; the pod holds up no removal.
+    assert [each for each in labelled(cluster.api, OURS) if "helm-test" in each] == [f"Pod {NAMESPACE}/{pod.name}"]
+    cluster.helm(every_helm, "uninstall", RELEASE, "--wait", "--timeout", "200s")
+    cluster.api.delete(path("Pod", NAMESPACE, pod.name))
+    wait_for("nothing of the release is left", lambda: labelled(cluster.api, OURS), lambda found: not found)
 
 
 def test_pods_that_are_left_alone_need_no_webhook(cluster: Cluster, helm: Helm) -> None:

@@ -1,5 +1,7 @@
 """What the chart tells the programs, they understand: arguments, settings, annotations, ports."""
 
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -99,3 +101,21 @@ def test_the_autoscaler_alone_decides_how_many_pods_there_are(helm: Helm) -> Non
 def test_the_chart_is_of_the_programs_version() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert chart["appVersion"] == chart["version"] == version("modelfit-webhook")
+
+
+def test_helm_test_asks_in_the_namespace_that_is_given_and_runs_where_the_webhook_may(helm: Helm) -> None:
+    scheduling: Values = {"nodeSelector": {"pool": "system"}, "tolerations": [{"operator": "Exists"}]}
+    rendered = render(helm, {"webhook": scheduling, "tests": {"namespace": "models"}})
+    pod = rendered.one("Pod")
+    assert scheduling.items() <= pod["spec"].items()
+    assert pod["spec"]["containers"][0]["args"][1:] == ["models", "kube-system,modelfit", "60"]
+    for kind in ("Role", "RoleBinding"):
+        assert rendered.one(kind, "-helm-test")["metadata"]["namespace"] == "models"
+
+
+def test_helm_test_fails_at_once_in_a_namespace_that_the_webhook_leaves_alone(helm: Helm) -> None:
+    pod = render(helm, {"admission": {"excludedNamespaces": ["default"]}}).one("Pod")
+    program = [sys.executable, "-c", *pod["spec"]["containers"][0]["args"]]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "leaves namespace default alone; set tests.namespace to another one" in done.stderr

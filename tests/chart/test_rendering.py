@@ -19,7 +19,6 @@ KUBERNETES = ("1.32", "1.34", "1.36", "1.37")
 FOREIGN = {"cert-manager.io/v1", "monitoring.coreos.com/v1"}
 """Kinds of operators, which Kubernetes' own schemas do not have."""
 CLUSTER_SCOPED = {
-    "Namespace",
     "ClusterRole",
     "ClusterRoleBinding",
     "MutatingWebhookConfiguration",
@@ -62,7 +61,7 @@ def test_every_object_says_its_namespace_so_that_kubectl_apply_puts_it_there(hel
     for each in render(helm, values, namespace="team-ml").objects:
         expected = None if each["kind"] in CLUSTER_SCOPED else "team-ml"
         if "test" in each["metadata"]["labels"]["app.kubernetes.io/component"] and each["kind"].startswith("Role"):
-            expected = "modelfit-test"
+            expected = "default"
         assert each["metadata"].get("namespace") == expected, f"{each['kind']} {each['metadata']['name']}"
 
 
@@ -88,7 +87,7 @@ def test_values_of_a_parent_chart_are_accepted(helm: Helm) -> None:
 def test_a_new_chart_version_alone_restarts_nothing(helm: Helm) -> None:
     # The chart's version is in no pod template.
     for name, pod in render(helm).pods:
-        if name != "modelfit-test":
+        if name != "modelfit-helm-test":
             assert "helm.sh/chart" not in pod["metadata"]["labels"]
 
 
@@ -102,7 +101,7 @@ def test_the_chart_renders_neither_keys_nor_authorities_that_others_own(helm: He
 
 def test_the_settings_restart_the_pods_when_they_change(helm: Helm) -> None:
     def checksums(values: Values) -> set[str]:
-        templates = (pod for name, pod in render(helm, values).pods if name != "modelfit-test")
+        templates = (pod for name, pod in render(helm, values).pods if name != "modelfit-helm-test")
         return {pod["metadata"]["annotations"]["checksum/config"] for pod in templates}
 
     assert len(checksums({})) == 1

@@ -64,6 +64,13 @@ def test_permissions_have_no_wildcard_and_secrets_and_webhooks_go_by_name(helm: 
                 assert not {"delete", "deletecollection", "escalate", "bind", "impersonate"} & set(rule["verbs"])
 
 
+@each_values
+def test_the_release_makes_no_namespace_which_would_be_removed_with_all_that_others_have_in_it(
+    helm: Helm, values: Values
+) -> None:
+    assert not render(helm, values).of("Namespace")
+
+
 def test_permissions_on_certificates_are_there_only_where_the_controller_makes_them(helm: Helm) -> None:
     def resources(values: Values) -> set[str]:
         roles = [role for kind in ("Role", "ClusterRole") for role in render(helm, values).of(kind)]

@@ -20,7 +20,7 @@
 {{- define "modelfit.controller.name" -}}{{ include "modelfit.fullname" . }}-controller{{- end -}}
 {{- define "modelfit.config.name" -}}{{ include "modelfit.fullname" . }}-config{{- end -}}
 {{- define "modelfit.authority.name" -}}{{ include "modelfit.fullname" . }}-ca{{- end -}}
-{{- define "modelfit.test.name" -}}{{ include "modelfit.fullname" . }}-test{{- end -}}
+{{- define "modelfit.test.name" -}}{{ include "modelfit.fullname" . }}-helm-test{{- end -}}
 
 {{/* The Service is what the certificate is made for, so it has the plain name. */}}
 {{- define "modelfit.service.name" -}}{{ include "modelfit.fullname" . }}{{- end -}}

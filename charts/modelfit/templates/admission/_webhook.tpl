@@ -21,8 +21,13 @@ namespaceSelector:
     - key: kubernetes.io/metadata.name
       operator: NotIn
       values:
-        {{- concat (list "kube-system" .root.Release.Namespace) .root.Values.admission.excludedNamespaces | uniq | toYaml | nindent 8 }}
+        {{- include "modelfit.admission.excluded" .root | nindent 8 }}
     - {key: llmfit.ai/inject, operator: NotIn, values: [disabled]}
+{{- end -}}
+
+{{/* The namespaces that the webhook leaves alone, a YAML list. */}}
+{{- define "modelfit.admission.excluded" -}}
+{{- concat (list "kube-system" .Release.Namespace) .Values.admission.excludedNamespaces | uniq | toYaml -}}
 {{- end -}}
 
 {{/* The same for those that are asked about pods: (dict "root" $ "path" "/mutate"). Ends with the first match
