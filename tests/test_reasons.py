@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from webhook.reasons import Reason
+from webhook.reasons import REFUSALS, Reason
 
 FORBIDDEN = {Reason.NODE_NAME_SET, Reason.DEVICE_PLUGIN_REQUEST, Reason.ALIAS_TAKEN, Reason.NOT_INJECTED}
 
@@ -20,3 +20,8 @@ def test_every_reason_has_a_name_a_sentence_and_a_code(reason: Reason) -> None:
 
 def test_no_two_reasons_say_the_same() -> None:
     assert len({reason.sentence for reason in Reason}) == len(Reason)
+
+
+def test_all_from_the_first_refusal_on_are_refusals() -> None:
+    reasons = list(Reason)
+    assert set(reasons[reasons.index(Reason.INVALID_MODEL_FIT) :]) == REFUSALS

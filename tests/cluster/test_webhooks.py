@@ -6,6 +6,10 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+import yaml
+
+from tests.chart.manual import CHART
+from tests.chart.promql import Prometheus
 
 from .api import ApiError, JsonObject
 from .controlplane import ControlPlane
@@ -20,6 +24,7 @@ from .webhooks import (
     MUTATING,
     VALIDATING,
     VALIDATING_TEMPLATES,
+    FailurePolicy,
     calls,
     registered,
     registered_for_pods,
@@ -28,6 +33,9 @@ from .webhooks import (
 pytestmark = pytest.mark.cluster
 
 ANNOTATED = {ANNOTATION: HARMLESS}
+
+_ALERTS = CHART / "files" / "alerts" / "modelfit.yaml"
+_RULES = [rule for group in yaml.safe_load(_ALERTS.read_text())["groups"] for rule in group["rules"]]
 
 
 @pytest.fixture
@@ -117,6 +125,30 @@ def test_a_webhook_that_is_down_is_in_effect_as_well(
         else:
             with pytest.raises(ApiError, match=f'failed calling webhook "{MUTATING}".*connection refused'):
                 namespace.create(pod("annotated", annotations=ANNOTATED))
+
+
+@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+def test_the_api_servers_own_count_of_failed_calls_raises_the_alert(
+    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook, policy: FailurePolicy
+) -> None:
+    prometheus = Prometheus()
+    before = _counts(controlplane)
+    for at in range(0, 1200, 60):
+        prometheus.scrape(at, {"apiserver": before})
+    nobody = f"https://127.0.0.1:{free_port()}"
+    with registered(controlplane, nobody, recorder.ca, failure_policy=policy):
+        namespace.api.send("POST", namespace.path("Pod"), pod("annotated", annotations=ANNOTATED))
+    prometheus.scrape(1200, {"apiserver": _counts(controlplane)})
+    (rule,) = [rule for rule in _RULES if rule["alert"] == "ModelfitWebhookNotReached"]
+    firing = prometheus.alert(rule)
+    assert 1140 not in firing
+    assert 1200 in firing
+
+
+def _counts(plane: ControlPlane) -> str:
+    """What the API server counts of webhooks."""
+    lines = plane.metrics().splitlines()
+    return "".join(f"{line}\n" for line in lines if "apiserver_admission_webhook_" in line and "_bucket" not in line)
 
 
 def test_kubectl_and_the_client_show_warnings(

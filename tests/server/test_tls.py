@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.wire.certificates import Authority
+from webhook.observe import metrics
 from webhook.server import der, tls
 
 AUTHORITY = Authority()
@@ -53,6 +54,37 @@ def test_files_that_have_not_changed_for_a_while_are_not_read(
     serving.context()
     monkeypatch.setattr(serving, "_read", lambda: pytest.fail("read again"))
     serving.context()
+
+
+@pytest.mark.parametrize("fault", ["gone", "too large"])
+def test_files_are_unusable_for_as_long_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """Also if those that are back are the very same ones, as where a folder is swapped."""
+    monkeypatch.setattr(tls, "_SETTLED_SECONDS", -60.0)
+    mount, other = tmp_path / "mount", tmp_path / "other"
+    for folder in (mount, other):
+        folder.mkdir()
+    write((mount / "tls.crt", mount / "tls.key"), AUTHORITY.issue("first"))
+    if fault == "too large":
+        write((other / "tls.crt", other / "tls.key"), (b"x" * (tls.MAX_FILE + 1), b""))
+    serving = tls.ServingCertificate(mount / "tls.crt", mount / "tls.key")
+    serving.context()
+    assert unusable() == 0
+    mount.rename(tmp_path / "aside")
+    other.rename(mount)
+    for _ in range(2):
+        serving.context()
+        assert unusable() == 1
+    mount.rename(other)
+    (tmp_path / "aside").rename(mount)
+    serving.context()
+    assert unusable() == 0
+
+
+def unusable() -> float:
+    (line,) = metrics.exposition(["modelfit_unusable_certificate"], multiprocess=False).splitlines()[-1:]
+    return float(line.split()[-1])
 
 
 @pytest.mark.parametrize("lifetime", [timedelta(days=1), timedelta(days=20 * 365), timedelta(days=40 * 365)])

@@ -51,8 +51,11 @@ _EXPIRY = Gauge(
     "End of the serving certificate's life.",
     multiprocess_mode="mostrecent",
 )
-_UNUSABLE = Counter(
-    "modelfit_unusable_certificates", "New certificate files that could not be served; the old pair was kept."
+_UNUSABLE = Gauge(
+    "modelfit_unusable_certificate",
+    "1 while the certificate files cannot be served; the pair of before is.",
+    # The workers see the same files.
+    multiprocess_mode="mostrecent",
 )
 
 
@@ -82,9 +85,9 @@ def serving_certificate(expiry: float) -> None:
     _EXPIRY.set(expiry)
 
 
-def unusable_certificate() -> None:
-    """New certificate files could not be served."""
-    _UNUSABLE.inc()
+def certificate_files(usable: bool) -> None:
+    """They were read, and can be served or not."""
+    _UNUSABLE.set(not usable)
 
 
 def exposition(names: Iterable[str], multiprocess: bool) -> bytes:

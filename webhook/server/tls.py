@@ -48,17 +48,20 @@ class ServingCertificate:
         self._pair = self._read()
         self._context, self.expiry = load(*self._pair)
         metrics.serving_certificate(self.expiry.timestamp())
+        metrics.certificate_files(usable=True)
 
     def context(self) -> SSLContext:
         """The context for the next connection. Two stat calls where nothing has changed."""
         try:
             seen = self._sign()
             if seen != self._seen:
+                self._seen = None
                 pair = self._read()
                 self._seen = seen if _is_settled(seen) else None
                 if pair != self._pair:
                     self._replace(pair)
                 self._complaint = ""
+                metrics.certificate_files(usable=True)
         except UnusablePair as error:
             self._complain(str(error))
         return self._context
@@ -73,7 +76,7 @@ class ServingCertificate:
         """Once for each fault, not once for each connection."""
         if cause != self._complaint:
             self._complaint = cause
-            metrics.unusable_certificate()
+            metrics.certificate_files(usable=False)
             _log.warning("kept the old certificate", extra={"fields": {"cause": cause}})
 
     def _sign(self) -> Signature:
@@ -81,6 +84,8 @@ class ServingCertificate:
         try:
             stats = [os.stat(path) for path in self._paths]
         except OSError as error:
+            # When they are back, they are read.
+            self._seen = None
             raise UnusablePair(_os_error(error)) from None
         return tuple((stat.st_dev, stat.st_ino, stat.st_size, stat.st_ctime_ns) for stat in stats)
 
