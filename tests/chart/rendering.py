@@ -44,8 +44,10 @@ class Rendered:
 
     @property
     def settings(self) -> str:
-        """The settings file."""
-        return str(self.one("ConfigMap", "-config")["data"]["config.yaml"])
+        """The settings file, the same for all pods."""
+        templates = [each["spec"]["template"] for each in self.of("Deployment")]
+        (text,) = {each["metadata"]["annotations"]["modelfit.llmfit.ai/config"] for each in templates}
+        return str(text)
 
 
 def render(

@@ -118,13 +118,15 @@ def _every_account_exists_and_has_only_its_own_roles(rendered: Rendered, namespa
 
 
 def _pods_find_their_settings(rendered: Rendered) -> None:
-    name = rendered.one("ConfigMap", "-config")["metadata"]["name"]
     for deployment in rendered.of("Deployment"):
-        spec = deployment["spec"]["template"]["spec"]
+        metadata, spec = deployment["spec"]["template"]["metadata"], deployment["spec"]["template"]["spec"]
         (container,) = spec["containers"]
         volumes = {each["name"]: each for each in spec["volumes"]}
         mounts = {each["mountPath"]: each["name"] for each in container["volumeMounts"]}
-        assert volumes[mounts["/etc/modelfit"]]["configMap"]["name"] == name
+        (item,) = volumes[mounts["/etc/modelfit"]]["downwardAPI"]["items"]
+        (key,) = [each for each in metadata["annotations"] if item["fieldRef"]["fieldPath"].endswith(f"['{each}']")]
+        assert metadata["annotations"][key] == rendered.settings
+        assert item["path"] == "config.yaml"
         assert container["args"][container["args"].index("--config") + 1] == "/etc/modelfit/config.yaml"
         assert set(mounts.values()) == set(volumes)
 

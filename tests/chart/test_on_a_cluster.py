@@ -103,6 +103,26 @@ def test_helm_test_fails_where_pods_are_not_injected(cluster: Cluster, every_hel
     wait_for("nothing of the release is left", lambda: labelled(cluster.api, OURS), lambda found: not found)
 
 
+def test_pods_that_start_anew_after_a_failed_upgrade_have_the_settings_that_they_had(
+    cluster: Cluster, helm: Helm
+) -> None:
+    cluster.install(helm, QUICK)
+    cluster.wait_served()
+    before = cluster.kubelet.running()
+    # What only the program counts.
+    selectors = ["true || " * 1100 + "true"] * 4
+    profile = {"driver": "gpu.example", "deviceClasses": ["a"], "selectors": selectors}
+    wrong: Values = {**QUICK, "config": {"drainSeconds": 1, "profiles": {"own": profile}}}
+    with pytest.raises(HelmFailed):
+        cluster.helm(helm, "upgrade", RELEASE, "--wait", "--timeout", "10s", chart=CHART, values=wrong)
+    wait_for("the new pods fail", lambda: [pod for pod in cluster.kubelet.running() if pod.restarts > 1])
+    for pod in before:
+        cluster.api.delete_if_there(path("Pod", NAMESPACE, pod.name), force=True)
+        assert pod.gone.wait(60)
+    cluster.wait_served()
+    cluster.team.wait_bound(cluster.create_pod().body["metadata"]["name"])
+
+
 def test_pods_that_are_left_alone_need_no_webhook(cluster: Cluster, helm: Helm) -> None:
     cluster.install(helm, QUICK)
     cluster.wait_served()

@@ -37,14 +37,14 @@ def trusted(cluster: Cluster) -> list[x509.Certificate]:
 
 def hasten(cluster: Cluster) -> None:
     """Has the controllers wait less between the steps of a rotation."""
-    where = path("ConfigMap", NAME, f"{NAME}-config")
-    settings = cluster.api.get(where)["data"]["config.yaml"]
+    where = path("Deployment", NAME, f"{NAME}-controller")
+    annotations = cluster.api.get(where)["spec"]["template"]["metadata"]["annotations"]
+    settings = annotations["modelfit.llmfit.ai/config"]
     assert "propagationMinutes: 10" in settings
     hasty = settings.replace("propagationMinutes: 10", f"propagationMinutes: {HASTY}")
-    cluster.api.patch(where, {"data": {"config.yaml": hasty}})
+    template = {"metadata": {"annotations": {"modelfit.llmfit.ai/config": hasty}}}
     before = cluster.kubelet.running("controller")
-    for pod in before:
-        cluster.api.delete(path("Pod", NAME, pod.name))
+    cluster.api.patch(where, {"spec": {"template": template}})
     for pod in before:
         assert pod.gone.wait(60)
     wait_for("a new one leads", lambda: any(leads(pod) for pod in cluster.kubelet.running("controller")), timeout=60)

@@ -100,13 +100,20 @@ def test_the_chart_renders_neither_keys_nor_authorities_that_others_own(helm: He
 
 
 def test_the_settings_restart_the_pods_when_they_change(helm: Helm) -> None:
-    def checksums(values: Values) -> set[str]:
-        templates = (pod for name, pod in render(helm, values).pods if name != "modelfit-helm-test")
-        return {pod["metadata"]["annotations"]["checksum/config"] for pod in templates}
+    def templates(values: Values) -> list[JsonObject]:
+        return [each["spec"]["template"] for each in render(helm, values).of("Deployment")]
 
-    assert len(checksums({})) == 1
-    assert checksums({}) == checksums({"webhook": {"replicas": 5}})
-    assert not checksums({}) & checksums({"config": {"profile": "amd"}})
+    assert templates({}) == templates({"webhook": {"replicas": 5}})
+    for one, other in zip(templates({}), templates({"config": {"profile": "amd"}}), strict=True):
+        assert one != other
+
+
+def test_annotations_of_a_pod_do_not_replace_its_settings(helm: Helm) -> None:
+    values: Values = {"podAnnotations": {"modelfit.llmfit.ai/config": "mine", "example.com/note": "x"}}
+    rendered = render(helm, {"webhook": values, "controller": values})
+    assert "profile" not in rendered.settings
+    assert rendered.settings != "mine"
+    assert rendered.text.count("example.com/note: x") == 2
 
 
 def test_the_default_rendering_is_the_golden_one(every_helm: Helm, golden: Golden) -> None:

@@ -1,11 +1,13 @@
-"""A pod's volumes as folders: ConfigMaps and Secrets, swapped as a whole when they change, as a kubelet does it."""
+"""A pod's volumes as folders: ConfigMaps, Secrets and its own annotations, swapped as a whole when they change, as a kubelet does it."""
 
 from __future__ import annotations
 
 import base64
 import itertools
 import os
+import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from .api import Api, JsonObject
@@ -17,10 +19,13 @@ class NotThereYetError(Exception):
 
 
 class Volume:
-    """One volume of a pod, in `folder`; its files are links into `..data`, a link that moves."""
+    """One volume of a pod with these annotations, in `folder`; its files are links into `..data`, a link that moves."""
 
-    def __init__(self, api: Api, namespace: str, volume: JsonObject, folder: Path) -> None:
+    def __init__(
+        self, api: Api, namespace: str, volume: JsonObject, folder: Path, annotations: Mapping[str, str] | None = None
+    ) -> None:
         self._api, self._namespace, self._volume, self.folder = api, namespace, volume, folder
+        self._annotations = annotations or {}
         self._files: dict[str, bytes] | None = None
         self._numbers = itertools.count()
         folder.mkdir(parents=True)
@@ -47,6 +52,8 @@ class Volume:
         self._files = files
 
     def _wanted(self) -> dict[str, bytes]:
+        if "downwardAPI" in self._volume:
+            return {item["path"]: self._field(item["fieldRef"]) for item in self._volume["downwardAPI"]["items"]}
         if "configMap" in self._volume:
             source = self._volume["configMap"]
             found = self._api.find(path("ConfigMap", self._namespace, source["name"]))
@@ -64,3 +71,8 @@ class Volume:
         if missing:
             raise NotThereYetError(f"{self._volume['name']} has no {', '.join(missing)}")
         return {item["path"]: data[item["key"]] for item in items}
+
+    def _field(self, reference: JsonObject) -> bytes:
+        key = re.fullmatch(r"metadata\.annotations\['(.+)'\]", reference["fieldPath"])
+        assert key, f"this node knows no field {reference['fieldPath']}"
+        return self._annotations.get(key[1], "").encode()

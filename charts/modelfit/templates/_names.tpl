@@ -18,7 +18,6 @@
 
 {{- define "modelfit.webhook.name" -}}{{ include "modelfit.fullname" . }}-webhook{{- end -}}
 {{- define "modelfit.controller.name" -}}{{ include "modelfit.fullname" . }}-controller{{- end -}}
-{{- define "modelfit.config.name" -}}{{ include "modelfit.fullname" . }}-config{{- end -}}
 {{- define "modelfit.authority.name" -}}{{ include "modelfit.fullname" . }}-ca{{- end -}}
 {{- define "modelfit.test.name" -}}{{ include "modelfit.fullname" . }}-helm-test{{- end -}}
 
@@ -32,6 +31,9 @@
 {{- if eq .Values.certificates.mode "secret" -}}{{ .Values.certificates.secret.name }}
 {{- else -}}{{ include "modelfit.fullname" . }}-tls{{- end -}}
 {{- end -}}
+
+{{/* Where the settings are in a pod's metadata. */}}
+{{- define "modelfit.config.annotation" -}}modelfit.llmfit.ai/config{{- end -}}
 
 {{/* The lock of the controllers' leader election. */}}
 {{- define "modelfit.lease.name" -}}{{ include "modelfit.controller.name" . }}{{- end -}}

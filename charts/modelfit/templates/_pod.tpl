@@ -1,15 +1,21 @@
 {{/* What both Deployments' pods have in common. Each takes (dict "root" $ "component" "webhook"). */}}
 
 {{- define "modelfit.podMetadata" -}}
-{{- $values := index .root.Values .component -}}
+{{- $own := dict (include "modelfit.config.annotation" .) (include "modelfit.config" .root) -}}
 annotations:
-  # Settings are read at the start, so a pod starts anew when they change.
-  checksum/config: {{ include "modelfit.config" .root | sha256sum }}
-  {{- with $values.podAnnotations }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+  {{- merge $own (index .root.Values .component "podAnnotations") | toYaml | nindent 2 }}
 labels:
   {{- include "modelfit.podLabels" . | nindent 2 }}
+{{- end -}}
+
+{{/* The settings as a file. They are in the pod template, not in an object of their own: a pod that a failed upgrade left
+     running starts with the settings that it had, wherever and whenever it starts again. */}}
+{{- define "modelfit.configVolume" -}}
+- name: config
+  downwardAPI:
+    items:
+      - path: config.yaml
+        fieldRef: {fieldPath: "metadata.annotations['{{ include "modelfit.config.annotation" . }}']"}
 {{- end -}}
 
 {{- define "modelfit.podSecurity" -}}

@@ -44,8 +44,9 @@ class LocalPod:
         self.restarts = 0
         self.gone = threading.Event()
         (self._container,) = pod["spec"]["containers"]
+        annotations = pod["metadata"].get("annotations", {})
         self._volumes = {
-            volume["name"]: Volume(self._api, self.namespace, volume, self._folder / volume["name"])
+            volume["name"]: Volume(self._api, self.namespace, volume, self._folder / volume["name"], annotations)
             for volume in pod["spec"].get("volumes", [])
             if "projected" not in volume
         }
