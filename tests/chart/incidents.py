@@ -107,6 +107,12 @@ def webhook_down(world: World) -> Iterator[None]:
     world.away.clear()
 
 
+def webhook_configuration_missing(_: World) -> Iterator[None]:
+    controller.configurations_missing(2)
+    yield
+    controller.configurations_missing(0)
+
+
 def certificate_expiring(world: World) -> Iterator[None]:
     world.serve_until(timedelta(hours=12))
     yield
@@ -205,6 +211,7 @@ class Play:
 
 PLAYS = {
     "ModelfitWebhookDown": Play(webhook_down),
+    "ModelfitWebhookConfigurationMissing": Play(webhook_configuration_missing),
     "ModelfitCertificateExpiring": Play(certificate_expiring),
     "ModelfitAuthorityExpiring": Play(authority_expiring, minutes=90),
     "ModelfitCertificateNotKept": Play(certificate_not_kept),

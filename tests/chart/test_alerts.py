@@ -19,7 +19,7 @@ from tests.chart.promql import Prometheus
 ALERTS = yaml.safe_load((CHART / "files" / "alerts" / "modelfit.yaml").read_text())
 RULES = {rule["alert"]: rule for group in ALERTS["groups"] for rule in group["rules"]}
 
-LEVELS = {"ModelfitCertificateUnusable", "ModelfitPodsNotInjected"}
+LEVELS = {"ModelfitCertificateUnusable", "ModelfitPodsNotInjected", "ModelfitWebhookConfigurationMissing"}
 """They last as long as what they tell of."""
 
 

@@ -105,7 +105,11 @@ def test_every_metric_of_ours_is_on_the_dashboard(series: list[Series]) -> None:
     ours = {name for name, _ in series if name.startswith("modelfit_")}
     hidden = {name for name in ours if not re.search(rf"\b{re.sub('_(bucket|sum|count)$', '', name)}", shown)}
     # Alerts of their own.
-    assert hidden == {"modelfit_unusable_certificate", "modelfit_pods_not_injected"}
+    assert hidden == {
+        "modelfit_unusable_certificate",
+        "modelfit_pods_not_injected",
+        "modelfit_webhook_configurations_missing",
+    }
 
 
 @pytest.mark.chart

@@ -63,10 +63,18 @@ def test_a_bundle_that_somebody_writes_over_is_written_again(
 
 
 def test_a_configuration_that_is_made_anew_gets_its_bundle(installation: Installation, ours: Controller) -> None:
+    missing = "modelfit_webhook_configurations_missing"
     for kind in OURS:
         installation.api.delete(path(kind, None, installation.name))
+    wait_for("both are missed", lambda: ours.metric(missing) == 2, timeout=SECONDS)
+    status, text = ours.get("/readyz")
+    assert status == 200
+    assert all(f"{kind} {installation.name}" in text for kind in OURS)
+    for kind in OURS:
         installation.make_configuration(kind)
     wait_for("it has one", installation.in_place, timeout=SECONDS)
+    wait_for("none is missed", lambda: ours.metric(missing) == 0, timeout=SECONDS)
+    assert ours.get("/readyz") == (200, "ok\n")
 
 
 def test_what_applies_the_configuration_without_a_bundle_again_and_again_changes_nothing(

@@ -208,6 +208,43 @@ def test_a_configuration_that_is_not_there_is_nothing_to_do_yet(
         objects.make_configuration(path)
     ours.look(act=True)
     assert in_place(objects)
+    assert ours.remark() == ""
+
+
+@pytest.mark.parametrize("act", [True, False], ids=["leading", "waiting"])
+@pytest.mark.parametrize("how", ["deleted", "emptied"])
+def test_a_configuration_that_goes_away_is_told_once_and_counted_for_as_long_as_it_is_missing(
+    objects: Objects, clock: Clock, caplog: pytest.LogCaptureFixture, how: str, act: bool
+) -> None:
+    keeper(objects, clock).look(act=True)
+    ours = keeper(objects, clock)
+    ours.look(act=act)
+    assert (ours.remark(), missing()) == ("", 0)
+    if how == "deleted":
+        del objects.there[VALIDATING]
+    else:
+        objects.there[VALIDATING]["webhooks"] = []
+    for _ in range(3):
+        ours.look(act=act)
+        # An installation, too, makes it after us and waits for us to be ready.
+        assert ours.problem() == ""
+        assert ours.remark() == "ready, but the API server asks no webhook by ValidatingWebhookConfiguration ours"
+        assert missing() == 1
+    assert caplog.text.count("webhook configurations are not there") == 1
+    # What it cannot see it does not call missing.
+    objects.before = failing(Kind.FORBIDDEN, path=VALIDATING)
+    ours.look(act=act)
+    assert missing() == 0
+    objects.before = lambda method, path: None
+    objects.make_configuration(VALIDATING)
+    ours.look(act=act)
+    assert (ours.remark(), missing()) == ("", 0)
+
+
+def missing() -> float:
+    lines = metrics.exposition().decode().splitlines()
+    (line,) = [line for line in lines if line.startswith("modelfit_webhook_configurations_missing ")]
+    return float(line.split()[-1])
 
 
 def test_one_configuration_that_may_not_be_read_leaves_the_other_one_healed(objects: Objects, clock: Clock) -> None:

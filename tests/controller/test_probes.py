@@ -17,6 +17,7 @@ class Controller:
 
     def __init__(self) -> None:
         self.problem = ""
+        self.remark = ""
 
     def check(self) -> str:
         if self.problem == "a bug":
@@ -31,7 +32,7 @@ def controller() -> Controller:
 
 @pytest.fixture
 def port(controller: Controller) -> Iterator[int]:
-    probes = Probes("127.0.0.1", 0, lambda: "", controller.check)
+    probes = Probes("127.0.0.1", 0, lambda: "", controller.check, lambda: controller.remark)
     yield probes.port
     probes.close()
 
@@ -72,6 +73,18 @@ def test_an_answer_has_a_length_and_says_nothing_of_its_server(
     assert answer.headers["Connection"] == "close"
     assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert "Server" not in answer.headers
+
+
+def test_a_remark_is_said_by_readyz_and_leaves_it_ready(port: int, controller: Controller) -> None:
+    controller.remark = "ready, but"
+    said = {path: ask(port, "GET", path) for path in ("/healthz", "/readyz")}
+    assert {path: (answer.status, text) for path, (answer, text) in said.items()} == {
+        "/healthz": (200, "ok\n"),
+        "/readyz": (200, "ready, but\n"),
+    }
+    controller.problem = "not listed yet: pods"
+    answer, text = ask(port, "GET", "/readyz")
+    assert (answer.status, text) == (503, "not listed yet: pods\n")
 
 
 def test_metrics_are_prometheus_own(port: int) -> None:

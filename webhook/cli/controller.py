@@ -83,7 +83,9 @@ def run(arguments: argparse.Namespace) -> int:
     controller = Controller(api, settings.policy(), options, certificates)
     controller.start()
     try:
-        probes = Probes(arguments.host, arguments.metrics_port, controller.unhealthy, controller.unready)
+        probes = Probes(
+            arguments.host, arguments.metrics_port, controller.unhealthy, controller.unready, controller.remark
+        )
     except OSError as error:
         controller.stop()
         where = f"--host {shown(arguments.host)} --metrics-port {arguments.metrics_port}"

@@ -33,6 +33,15 @@ class Bundles:
         return [view.failure for view in self._views if view.failure]
 
     @property
+    def missing(self) -> list[str]:
+        """The configurations that do not exist, or have no webhook of ours: by them the API server asks nobody."""
+        return [
+            str(view.configuration)
+            for view in self._views
+            if view.failure is None and not (view.trust and view.trust.bundles)
+        ]
+
+    @property
     def held(self) -> Mapping[str, bytes]:
         """The bundle of each webhook of ours, by its configuration and name."""
         return {

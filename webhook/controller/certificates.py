@@ -72,6 +72,7 @@ class Certificates:
     clock: Callable[[], datetime] = now
     _again: threading.Event = field(default_factory=threading.Event)
     _seen: Seen | None = None
+    _missing: Sequence[str] = ()
     _failure: Failure | None = None
     _failures: int = 0
     _published: dict[str, bytes] = field(default_factory=dict)
@@ -97,6 +98,11 @@ class Certificates:
         found = shortcomings(self._seen, self.names, self.clock())
         return f"the webhook's certificate: {found[0]}" if found else ""
 
+    def remark(self) -> str:
+        """Which webhook configurations the last look missed, if any. No problem of the certificate's: an installation
+        makes them last, and waits for us before."""
+        return f"ready, but the API server asks no webhook by {', '.join(self._missing)}" if self._missing else ""
+
     def look(self, *, act: bool) -> float:
         """One look; with `act`, what is due is done. Seconds until the next. Raises nothing: it is tried again."""
         at_least = 0.0
@@ -121,6 +127,7 @@ class Certificates:
 
     def _look(self, act: bool) -> None:
         bundles = Bundles(self.configurations, self._tell_published)
+        self._tell_missing(bundles.missing)
         if act:
             store = _Announced(self.store, bundles.announce)
             evidence = Evidence(bundles=bundles.evidence)
@@ -150,6 +157,13 @@ class Certificates:
         elif outcome.action is not Action.KEEP:
             metrics.certificate_changed(outcome.action)
             _log.info("changed the certificate", extra={"fields": fields})
+
+    def _tell_missing(self, missing: Sequence[str]) -> None:
+        metrics.configurations_missing(len(missing))
+        if missing and missing != self._missing:
+            fields = {"configurations": ", ".join(missing)}
+            _log.warning("webhook configurations are not there, or without a webhook of ours", extra={"fields": fields})
+        self._missing = missing
 
     def _tell_published(self, configuration: WebhookConfiguration, webhooks: Sequence[str], wanted: bytes) -> None:
         where = str(configuration)

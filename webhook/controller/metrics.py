@@ -48,6 +48,11 @@ _KEPT = Gauge(
     registry=_REGISTRY,
 )
 _CHANGES = Counter("modelfit_certificate_changes", "Steps taken in the Secret.", ["action"], registry=_REGISTRY)
+_MISSING = Gauge(
+    "modelfit_webhook_configurations_missing",
+    "Webhook configurations that are not there, or have no webhook of ours.",
+    registry=_REGISTRY,
+)
 _PATCHES = Counter(
     "modelfit_ca_bundle_patches",
     "Webhook configurations given a bundle: a new one, or the same one again after somebody wrote over it.",
@@ -89,6 +94,11 @@ def certificate_kept(secret: str, at: datetime) -> None:
 def certificate_changed(action: str) -> None:
     """A step was taken; `action` is a `certs.rotation.Action`."""
     _CHANGES.labels(action).inc()
+
+
+def configurations_missing(count: int) -> None:
+    """So many of those that are to be looked after are not there."""
+    _MISSING.set(count)
 
 
 def bundle_patched(reason: Literal["published", "healed"]) -> None:

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from webhook.controller import metrics
 
 Check = Callable[[], str]
-"""Says what is wrong; an empty text where nothing is."""
+"""Says what is wrong, or worth knowing; an empty text where nothing is."""
 
 _TEXT = "text/plain; charset=utf-8"
 
@@ -19,10 +19,11 @@ _log = logging.getLogger("modelfit.probes")
 
 
 class Probes:
-    """Serves until `close`. Raises OSError where the port cannot be had."""
+    """Serves until `close`. `remark` is what /readyz says in place of ok. Raises OSError where the port cannot be
+    had."""
 
-    def __init__(self, host: str, port: int, healthy: Check, ready: Check) -> None:
-        self._server = _server(host, port, _handler({"/healthz": healthy, "/readyz": ready}))
+    def __init__(self, host: str, port: int, healthy: Check, ready: Check, remark: Check = lambda: "") -> None:
+        self._server = _server(host, port, _handler({"/healthz": healthy, "/readyz": ready}, {"/readyz": remark}))
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="probes", daemon=True)
         self._thread.start()
@@ -46,7 +47,7 @@ def _server(host: str, port: int, handler: type[http.server.BaseHTTPRequestHandl
     return Server((host, port), handler)
 
 
-def _handler(checks: dict[str, Check]) -> type[http.server.BaseHTTPRequestHandler]:
+def _handler(checks: dict[str, Check], remarks: dict[str, Check]) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         # A peer that says nothing costs a thread for so long.
@@ -59,7 +60,8 @@ def _handler(checks: dict[str, Check]) -> type[http.server.BaseHTTPRequestHandle
             elif route in checks:
                 problem = checks[route]()
                 status = HTTPStatus.SERVICE_UNAVAILABLE if problem else HTTPStatus.OK
-                self._answer(status, f"{problem or 'ok'}\n".encode())
+                remark = remarks[route]() if route in remarks else ""
+                self._answer(status, f"{problem or remark or 'ok'}\n".encode())
             else:
                 paths = ", ".join([*checks, "/metrics"])
                 self._answer(HTTPStatus.NOT_FOUND, f"want one of {paths}\n".encode())

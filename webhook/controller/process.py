@@ -132,6 +132,10 @@ class Controller:
         where that is ours."""
         return self._blind() or (self._certificates.problem() if self._certificates else "")
 
+    def remark(self) -> str:
+        """What somebody should know of though it is ready."""
+        return self._certificates.remark() if self._certificates else ""
+
     def _blind(self) -> str:
         """What it does not see of what it needs to see for creating claims."""
         copies = {"pods": self._pods, "resourceclaims": self._claims, "deviceclasses": self._classes}
