@@ -12,6 +12,7 @@ from webhook.core import decide
 from webhook.core.policy import Policy
 from webhook.errors import shown
 from webhook.observe import metrics
+from webhook.server.bodies import Bodies
 from webhook.server.exchange import Application, Headers
 from webhook.server.reviews import JSON, Answer, Reviews, refuse
 
@@ -23,8 +24,9 @@ def create_app(policy: Policy, max_review_bytes: int, is_ready: Callable[[], boo
     def add(path: str, view: Callable[[], Response], method: str) -> None:
         app.add_url_rule(path, path[1:], view, methods=[method], provide_automatic_options=False)
 
-    mutating = Reviews("mutate", decide.mutate, policy, max_review_bytes)
-    validating = Reviews("validate", decide.validate, policy, max_review_bytes)
+    bodies = Bodies(max_review_bytes)
+    mutating = Reviews("mutate", decide.mutate, policy, bodies)
+    validating = Reviews("validate", decide.validate, policy, bodies)
     add("/mutate", lambda: _response(mutating.answer(request.environ)), "POST")
     add("/validate", lambda: _response(validating.answer(request.environ)), "POST")
     add("/healthz", lambda: _text("ok"), "GET")

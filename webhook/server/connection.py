@@ -110,6 +110,9 @@ class Connection:
         assert self._unreader is not None
         try:
             self._enter(limits.REQUEST_SECONDS)
+            # What is here already is read without waiting: a peer that sends one request after the other, and does not
+            # wait for the answers, would have the worker to itself.
+            gevent.sleep(0)
             self._unreader.expect()
             return next(self._parser)
         except (StopIteration, NoMoreData):

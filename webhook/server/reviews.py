@@ -18,6 +18,7 @@ from webhook.core.review import JsonObject, Review
 from webhook.errors import MAX_SHOWN, MalformedCall
 from webhook.observe import logs, metrics
 from webhook.observe.seldom import Seldom
+from webhook.server.bodies import Bodies
 
 Decide: TypeAlias = Callable[[Review, Policy], Decision]
 
@@ -38,13 +39,13 @@ class Answer(NamedTuple):
 
 
 class Reviews:
-    """Answers the calls of one webhook, `mutate` or `validate`, by `step`. `max_bytes` bounds a call's body."""
+    """Answers the calls of one webhook, `mutate` or `validate`, by `step`."""
 
-    def __init__(self, webhook: str, step: Decide, policy: Policy, max_bytes: int) -> None:
+    def __init__(self, webhook: str, step: Decide, policy: Policy, bodies: Bodies) -> None:
         self._webhook = webhook
         self._step = step
         self._policy = policy
-        self._max_bytes = max_bytes
+        self._bodies = bodies
 
     def answer(self, environ: Mapping[str, Any]) -> Answer:
         """The answer to a POST, given its WSGI environment."""
@@ -75,24 +76,13 @@ class Reviews:
             raise MalformedCall(f"Content-Type: want {JSON}", 415)
         if environ.get("HTTP_CONTENT_ENCODING", "identity") != "identity":
             raise MalformedCall("Content-Encoding: want none", 415)
-        length = environ.get("CONTENT_LENGTH") or "0"
-        if length.isdecimal() and int(length) > self._max_bytes:
-            raise self._too_large()
+        length = environ.get("CONTENT_LENGTH", "")
         try:
-            body = environ["wsgi.input"].read(self._max_bytes + 1)
+            return self._bodies.document(environ["wsgi.input"], int(length) if length.isdecimal() else None)
         except TimeoutError:
             raise MalformedCall("the body did not arrive in time", 408) from None
         except (OSError, ParseException):
             raise MalformedCall("the body did not arrive whole") from None
-        if len(body) > self._max_bytes:
-            raise self._too_large()
-        try:
-            return orjson.loads(body)
-        except orjson.JSONDecodeError as error:
-            raise MalformedCall(f"the body is not JSON: {error.msg} at character {error.pos}") from None
-
-    def _too_large(self) -> MalformedCall:
-        return MalformedCall(f"the body is larger than {self._max_bytes} bytes (setting maxReviewMebibytes)", 413)
 
     def _line(self, asked: Review, decision: Decision, seconds: float) -> dict[str, object]:
         """What is logged of a decision: names, never content; nor the message, which may quote the annotation."""
