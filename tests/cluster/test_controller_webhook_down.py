@@ -99,7 +99,7 @@ def test_under_ignore_an_event_says_that_the_pod_was_not_injected(
         namespace.set_phase("finished", "Succeeded")
         left_alone.create(pod("llama", annotations=ANNOTATED))
         try:
-            with running(controlplane, environment=OFTEN):
+            with running(controlplane, environment=OFTEN) as ours:
                 (event,) = wait_for(
                     "the pod has its Event", lambda: namespace.events(name="llama", reason="NotInjected")
                 )
@@ -114,6 +114,10 @@ def test_under_ignore_an_event_says_that_the_pod_was_not_injected(
                     lambda counts: counts == [1, 1],
                     seconds=4,
                 )
+                # A level, for as long as they are there.
+                wait_for("both are counted", lambda: ours.metric("modelfit_pods_not_injected") == 2)
+                namespace.delete_pod("wrong")
+                wait_for("one is left", lambda: ours.metric("modelfit_pods_not_injected") == 1)
                 assert left_alone.events(reason="NotInjected") == []
                 assert namespace.claims() == []
             # Neither does a controller that was started again begin anew.

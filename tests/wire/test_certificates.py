@@ -1,6 +1,8 @@
 """The certificate that is served follows its files, and only whole pairs are served."""
 
 import http.client
+import os
+import signal
 import ssl
 import threading
 import warnings
@@ -48,6 +50,22 @@ def test_a_pair_that_does_not_match_is_never_served(launcher: Launcher, mount: M
         assert served.served_name() == "second"
         assert len(served.said("kept the old certificate")) == 1
         assert served.metric("modelfit_unusable_certificate") == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_pair_that_cannot_be_served_shows_for_as_long_as_it_is_there(
+    launcher: Launcher, mount: Mount, authority: Authority, workers: int
+) -> None:
+    """Whichever worker read it first, and also if that one is no more."""
+    gauge = "modelfit_unusable_certificate"
+    with launcher.serving(f"--workers={workers}") as served:
+        good = mount.certificate.read_bytes(), mount.key.read_bytes()
+        mount.swap((good[0], authority.issue("second")[1]))
+        wait_until(lambda: served.metric(gauge) == 1, "the gauge")
+        os.kill(served.workers[0], signal.SIGKILL)
+        wait_until(lambda: len(served.workers) == workers, "another worker")
+        mount.swap(good)
+        wait_until(lambda: served.metric(gauge) == 0, "its end")
 
 
 @pytest.mark.parametrize(
