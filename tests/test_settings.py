@@ -136,6 +136,34 @@ def test_every_fault_is_named_at_once_with_its_place(write: Write) -> None:
     assert all("; want " in fault for fault in faults)
 
 
+def test_what_does_not_fit_together_is_named_beside_what_is_wrong_by_itself(write: Write) -> None:
+    faults = write.faults(
+        """
+        workers: 0
+        profiles:
+          acme:
+            driver: A
+            deviceClasses: [a, b, c]
+            partitionClasses: [other]
+            shares: {memory: "1"}
+          other: {driver: a, deviceClasses: [a, b, c, d, e], shares: {memory: "1"}}
+          third: {driver: a, deviceClasses: [a], partitionClasses: [b], shares: {cores: ten}}
+        """
+    )
+    assert sorted(fault.partition("; want ")[0] for fault in faults) == [
+        'FILE: profiles.acme.driver: the text "A"',
+        "FILE: profiles.acme.partitionClasses: a list",
+        "FILE: profiles.acme.shares: a mapping",
+        "FILE: profiles.other.shares: a mapping",
+        "FILE: profiles.third.partitionClasses: a list",
+        'FILE: profiles.third.shares.cores: the text "ten"',
+        "FILE: workers: 0",
+    ]
+    (both,) = [fault for fault in faults if "profiles.other" in fault]
+    assert "at most 4 deviceClasses with it" in both
+    assert "other capacities than the one" in both
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

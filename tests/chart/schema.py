@@ -12,9 +12,20 @@ CHART_OWN = ("certificates", "excludedNamespaces", "leaderElection")
 """Settings that the chart writes itself."""
 
 _NAME = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_WORD = "[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+_KEY = rf"^({_NAME}(\.{_NAME})*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
 
 DEFINITIONS: dict[str, Schema] = {
-    "texts": {"type": "object", "additionalProperties": {"type": "string"}},
+    "annotations": {
+        "type": "object",
+        "propertyNames": {"pattern": _KEY},
+        "additionalProperties": {"type": "string"},
+    },
+    "labels": {
+        "type": "object",
+        "propertyNames": {"pattern": _KEY},
+        "additionalProperties": {"type": "string", "pattern": f"^({_WORD})?$", "maxLength": 63},
+    },
     "object": {"type": "object"},
     "objects": {"type": "array", "items": {"type": "object"}},
     "objectName": {"type": "string", "pattern": rf"^({_NAME}(\.{_NAME})*)?$", "maxLength": 253},
@@ -73,11 +84,25 @@ def render(values: Iterable[Value]) -> str:
 
 
 def _group(values: Iterable[Value]) -> Schema:
+    members = tuple(values)
     return {
         "type": "object",
         "additionalProperties": False,
-        "properties": {value.path[-1]: _schema(value) for value in values},
+        "properties": {value.path[-1]: _schema(value) for value in members},
+        "required": [value.path[-1] for value in members if _required(value)],
     }
+
+
+def _required(value: Value) -> bool:
+    """Whether null, by which Helm leaves a value out, is no way to say "none"."""
+    if value.members or "minItems" in value.schema:
+        return True
+    nullable = isinstance(value.default, dict | list) or "null" in _listed(value.schema.get("type"))
+    return bool(value.default) and not nullable
+
+
+def _listed(item: object) -> list[object]:
+    return item if isinstance(item, list) else [item]
 
 
 def _schema(value: Value) -> Schema:
@@ -113,8 +138,9 @@ def _settings() -> dict[str, Schema]:
 
 
 def _plain(schema: Schema) -> Schema:
-    """Without titles, which repeat the names; with one line for each description."""
-    kept: Schema = {}
+    """Without titles, which repeat the names; with one line for each description; without members whose names are
+    not as they have to be."""
+    kept: Schema = {"additionalProperties": False} if "patternProperties" in schema else {}
     for key, item in schema.items():
         if key == "title" and isinstance(item, str):
             continue

@@ -3,7 +3,7 @@
 import copy
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,9 @@ from tests.chart.rendering import Values, render
 
 VALUES = manual.read()
 LEAVES = [leaf for value in VALUES for leaf in value.leaves]
+PATHS = {leaf.path[:length] for leaf in LEAVES for length in range(1, len(leaf.path) + 1)}
+"""Of values and of groups."""
+ACME: Values = {"driver": "gpu.acme.example", "deviceClasses": ["gpu.acme.example"]}
 
 OTHER: dict[str, object] = {
     "nameOverride": "other",
@@ -29,7 +32,7 @@ OTHER: dict[str, object] = {
     "certificates.certManager.issuerRef": {"name": "other"},
     "certificates.certManager.duration": "100h",
     "certificates.secret.name": "other",
-    "certificates.secret.caBundle": "-----BEGIN CERTIFICATE-----\nOTHER",
+    "certificates.secret.caBundle": AUTHORITY * 2,
     "certificates.controller.authorityLifetimeDays": 100,
     "admission.failurePolicy": "Ignore",
     "admission.workloads.failurePolicy": "Fail",
@@ -57,7 +60,7 @@ CONTEXT: dict[str, Values] = {
 def test_every_value_changes_what_is_rendered(helm: Helm, leaf: Value) -> None:
     context = next((values for prefix, values in CONTEXT.items() if leaf.name.startswith(f"{prefix}.")), {})
     if leaf.path[-1] == "enabled":
-        context = {}
+        context = {"monitoring": {"enabled": True}} if leaf.name == "monitoring.alerts.enabled" else {}
     changed = render(helm, _with(context, leaf, _other(leaf))).text != render(helm, context).text
     assert changed, f"{leaf.name} is a value that no template uses"
 
@@ -72,9 +75,8 @@ def test_every_template_is_reached_by_some_values(helm: Helm) -> None:
 
 
 def test_every_value_that_a_template_reads_exists() -> None:
-    known = {leaf.path[:length] for leaf in LEAVES for length in range(1, len(leaf.path) + 1)}
     for place, path in _references():
-        assert any(path[: len(each)] == each for each in known), f"{place} reads .Values.{'.'.join(path)}"
+        assert any(path[: len(each)] == each for each in PATHS), f"{place} reads .Values.{'.'.join(path)}"
 
 
 def test_every_named_template_is_included() -> None:
@@ -122,12 +124,72 @@ def test_a_value_of_another_type_stops_the_rendering(every_helm: Helm, leaf: Val
         {"drainSeconds": -1},
         {"profiles": {"acme": {"driver": "gpu.acme.com"}}},
         {"certificates": {"secret": "mine"}},
+        {"profiles": {"A b": ACME}},
+        {"profiles": {"acme": {**ACME, "shares": {"cores": "ten"}}}},
+        {"profiles": {"acme": {**ACME, "shares": {"cores": "-1"}}}},
+        {"profiles": {"acme": {**ACME, "shares": {"a b": "1"}}}},
+        {"profiles": {"acme": {**ACME, "deviceClasses": ["a", "a"]}}},
+        {"profiles": {"acme": {**ACME, "deviceClasses": list("abcdefghi")}}},
+        {"profiles": {"acme": {**ACME, "deviceClasses": list("abcde"), "shares": {"cores": "1"}}}},
     ],
-    ids=lambda config: next(iter(config)),
+    ids=str,
 )
 def test_settings_that_the_program_would_refuse_stop_the_rendering(every_helm: Helm, config: Values) -> None:
     with pytest.raises(HelmFailed, match="config"):
         render(every_helm, {"config": config})
+
+
+@pytest.mark.chart
+def test_settings_at_their_limits_are_rendered(every_helm: Helm) -> None:
+    shared = {**ACME, "deviceClasses": list("abcd"), "shares": {"cores": "25", "bandwidth": "1.5Gi", "slots": "1e2"}}
+    render(every_helm, {"config": {"profiles": {"a": shared, "b": {**ACME, "deviceClasses": list("abcdefgh")}}}})
+
+
+KEY = "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n"
+
+REFUSED: list[tuple[str, object]] = [
+    *(("certificates.certManager.duration", text) for text in ("10s", "12h", "48h", "95h", "96", "5760m", "h", "")),
+    ("certificates.controller.authorityLifetimeDays", 23),
+    ("certificates.controller.leafLifetimeDays", 3),
+    *(("certificates.secret.caBundle", text) for text in (KEY, AUTHORITY + KEY, KEY + AUTHORITY, AUTHORITY + "rest")),
+    ("certificates.secret.caBundle", "-----BEGIN CERTIFICATE-----\nMIIB\n"),
+    ("commonLabels", {"a b": "c"}),
+    ("commonLabels", {"a/b/c": "d"}),
+    ("commonLabels", {"a": "b c"}),
+    ("webhook.podAnnotations", {"a b": "c"}),
+    ("tests.namespace", ""),
+]
+
+
+@pytest.mark.chart
+@pytest.mark.parametrize(("name", "value"), REFUSED)
+def test_a_value_out_of_its_bounds_stops_the_rendering(every_helm: Helm, name: str, value: object) -> None:
+    with pytest.raises(HelmFailed, match="specifications of the schema"):
+        render(every_helm, _nested(name.split("."), value))
+
+
+@pytest.mark.chart
+def test_values_at_their_bounds_are_rendered(every_helm: Helm) -> None:
+    for duration in ("96h", "100h", "720h", "2160h0m0s"):
+        certificates: Values = {"mode": "cert-manager", "certManager": {"duration": duration}}
+        assert f"duration: {duration}\n" in render(every_helm, {"certificates": certificates}).text
+    render(every_helm, {"certificates": {"controller": {"authorityLifetimeDays": 24, "leafLifetimeDays": 4}}})
+    render(every_helm, {"commonLabels": {"example.com/cost-centre": "R_1.a", "Team": ""}})
+
+
+@pytest.mark.chart
+@pytest.mark.parametrize("name", [".".join(path) for path in sorted(PATHS)])
+def test_null_is_no_value_or_stops_the_rendering_with_a_sentence(every_helm: Helm, name: str) -> None:
+    said = ""
+    try:
+        render(every_helm, _nested(name.split("."), None))
+    except HelmFailed as failure:
+        said = str(failure)
+    assert not said or ("specifications of the schema" in said and name.rpartition(".")[2] in said)
+
+
+def _nested(path: Sequence[str], value: object) -> dict[str, object]:
+    return {path[0]: _nested(path[1:], value) if path[1:] else value}
 
 
 def _references() -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -1,4 +1,5 @@
-"""A pod's volumes as folders: ConfigMaps, Secrets and its own annotations, swapped as a whole when they change, as a kubelet does it."""
+"""A pod's volumes as folders, swapped as a whole when they change, as a kubelet does it: ConfigMaps, Secrets, and its own
+annotations."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Settings that belong together, under a key of their own."""
 
-from typing import Self
-
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
 from webhook.core.demand import MOST_ALTERNATIVES
@@ -11,6 +9,7 @@ from webhook.settings.names import Amount, DeviceClass, Driver, Expression, Iden
 
 _MAX_SELECTORS = 32 * 1024
 """Bytes. A claim repeats them up to 8 times, and must stay below the 1.5 MiB of one object."""
+_MOST_CLASSES_WITH_SHARES = MOST_ALTERNATIVES // 2
 
 
 class Group(BaseModel):
@@ -28,9 +27,19 @@ class Group(BaseModel):
 class ProfileSettings(Group):
     """A device profile of the operator's own, in the words of the vendor's driver."""
 
+    # For who checks by the schema alone, before there is a program.
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"shares": {"minProperties": 1}}, "required": ["shares"]},
+            "then": {"properties": {"deviceClasses": {"maxItems": _MOST_CLASSES_WITH_SHARES}}},
+        }
+    )
+
     driver: Driver
     """The driver's name, as in ResourceSlices. Required."""
-    device_classes: list[DeviceClass] = Field(min_length=1, max_length=MOST_ALTERNATIVES)
+    device_classes: list[DeviceClass] = Field(
+        min_length=1, max_length=MOST_ALTERNATIVES, json_schema_extra={"uniqueItems": True}
+    )
     """The DeviceClasses to try, in order: at most 8, or 4 with `shares`. Those that do not exist in the cluster are
     passed over. Required."""
     partition_classes: list[DeviceClass] = Field(default_factory=list)
@@ -47,19 +56,40 @@ class ProfileSettings(Group):
     product: QualifiedName | None = None
     """Attribute with domain that is equal on cards of one model, for several devices. Default none."""
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if len(set(self.device_classes)) < len(self.device_classes):
-            raise ValueError("deviceClasses: each class once")
-        if not set(self.partition_classes) <= set(self.device_classes):
-            raise ValueError("partitionClasses: only classes that are in deviceClasses")
-        if self.shares and len(self.device_classes) * 2 > MOST_ALTERNATIVES:
-            raise ValueError(f"deviceClasses: at most {MOST_ALTERNATIVES // 2} with shares, each is tried in two ways")
-        if sum(len(each.encode()) for each in self.selectors) > _MAX_SELECTORS:
-            raise ValueError(f"selectors: at most {_MAX_SELECTORS} bytes together")
-        if self.capacity in self.shares:
-            raise ValueError("shares: other capacities than the one that holds GPU memory")
-        return self
+    # Each of these looks at its own field and those above it, so that a fault hides no other one.
+
+    @field_validator("device_classes")
+    @classmethod
+    def _different(cls, classes: list[str]) -> list[str]:
+        if len(set(classes)) < len(classes):
+            raise ValueError("each class once")
+        return classes
+
+    @field_validator("partition_classes")
+    @classmethod
+    def _among_classes(cls, classes: list[str], info: ValidationInfo) -> list[str]:
+        if not set(classes) <= set(info.data.get("device_classes", classes)):
+            raise ValueError("only classes that are in deviceClasses")
+        return classes
+
+    @field_validator("shares")
+    @classmethod
+    def _beside_memory(cls, shares: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        faults = []
+        if shares and len(info.data.get("device_classes", ())) > _MOST_CLASSES_WITH_SHARES:
+            faults.append(f"at most {_MOST_CLASSES_WITH_SHARES} deviceClasses with it, each is tried in two ways")
+        if info.data.get("capacity") in shares:
+            faults.append("other capacities than the one that holds GPU memory")
+        if faults:
+            raise ValueError("; ".join(faults))
+        return shares
+
+    @field_validator("selectors")
+    @classmethod
+    def _short_together(cls, selectors: list[str]) -> list[str]:
+        if sum(len(each.encode()) for each in selectors) > _MAX_SELECTORS:
+            raise ValueError(f"at most {_MAX_SELECTORS} bytes together")
+        return selectors
 
     def profile(self, name: str) -> Profile:
         """The core's value."""

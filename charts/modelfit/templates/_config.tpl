@@ -1,7 +1,7 @@
 {{/* The settings file of webhook and controller: the operator's settings, and where the chart put what they need. */}}
 {{- define "modelfit.config" -}}
-{{- $config := deepCopy .Values.config -}}
-{{- $_ := set $config "excludedNamespaces" (prepend .Values.admission.excludedNamespaces "kube-system" | uniq) -}}
+{{- $config := deepCopy (.Values.config | default dict) -}}
+{{- $_ := set $config "excludedNamespaces" (prepend (.Values.admission.excludedNamespaces | default list) "kube-system" | uniq) -}}
 {{- if eq .Values.certificates.mode "controller" -}}
 {{- $own := dict
       "secret" (include "modelfit.secret.name" .)

@@ -13,11 +13,11 @@ app.kubernetes.io/component: {{ .component }}
 {{- $_ := set $own "app.kubernetes.io/version" .root.Chart.AppVersion -}}
 {{- $_ := set $own "app.kubernetes.io/managed-by" .root.Release.Service -}}
 {{- $_ := set $own "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-") -}}
-{{- merge $own .root.Values.commonLabels | toYaml -}}
+{{- merge $own (.root.Values.commonLabels | default dict) | toYaml -}}
 {{- end -}}
 
 {{/* Of a pod: not the chart's version, so that a new chart alone restarts nothing. */}}
 {{- define "modelfit.podLabels" -}}
 {{- $own := include "modelfit.selector" . | fromYaml -}}
-{{- merge $own (index .root.Values .component "podLabels") .root.Values.commonLabels | toYaml -}}
+{{- merge $own (index .root.Values .component "podLabels" | default dict) (.root.Values.commonLabels | default dict) | toYaml -}}
 {{- end -}}

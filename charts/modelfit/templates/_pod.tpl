@@ -3,7 +3,7 @@
 {{- define "modelfit.podMetadata" -}}
 {{- $own := dict (include "modelfit.config.annotation" .) (include "modelfit.config" .root) -}}
 annotations:
-  {{- merge $own (index .root.Values .component "podAnnotations") | toYaml | nindent 2 }}
+  {{- merge $own (index .root.Values .component "podAnnotations" | default dict) | toYaml | nindent 2 }}
 labels:
   {{- include "modelfit.podLabels" . | nindent 2 }}
 {{- end -}}

@@ -21,6 +21,25 @@
 {{- if and (eq $c.mode "controller") (lt (int $c.controller.authorityLifetimeDays) (mul 3 (int $c.controller.leafLifetimeDays) | int)) -}}
   {{- $faults = append $faults (printf "certificates.controller.authorityLifetimeDays is %d, less than three times leafLifetimeDays (%d), so a rotation would have no room for its overlap" (int $c.controller.authorityLifetimeDays) (int $c.controller.leafLifetimeDays)) -}}
 {{- end -}}
+{{- if and .Values.monitoring.alerts.enabled (not .Values.monitoring.enabled) -}}
+  {{- $faults = append $faults "monitoring.alerts.enabled is true but monitoring.enabled is not, so nothing would be scraped and ModelfitWebhookDown would fire for ever; where you scrape by other means, apply files/alerts yourself" -}}
+{{- end -}}
+{{- $config := .Values.config | default dict -}}
+{{- $own := $config.profiles | default dict -}}
+{{- $known := concat (include "modelfit.profiles" . | splitList " ") (keys $own) | uniq | sortAlpha -}}
+{{- if and $config.profile (not (has $config.profile $known)) -}}
+  {{- $faults = append $faults (printf "config.profile is %s, which is neither a built-in profile nor in config.profiles; one of %s" $config.profile (join ", " $known)) -}}
+{{- end -}}
+{{- range $name, $profile := $own -}}
+  {{- range $profile.partitionClasses -}}
+  {{- if not (has . $profile.deviceClasses) -}}
+  {{- $faults = append $faults (printf "config.profiles.%s.partitionClasses has %s, which is not in its deviceClasses" $name .) -}}
+  {{- end -}}
+  {{- end -}}
+  {{- if hasKey ($profile.shares | default dict) ($profile.capacity | default "memory") -}}
+  {{- $faults = append $faults (printf "config.profiles.%s.shares has the capacity that holds GPU memory; name other ones" $name) -}}
+  {{- end -}}
+{{- end -}}
 {{- with .Values.webhook -}}
 {{- if .autoscaling.enabled -}}
   {{- if gt (int .autoscaling.minReplicas) (int .autoscaling.maxReplicas) -}}
@@ -34,4 +53,9 @@
 {{- if $faults -}}
 {{- fail (printf "\n\nmodelfit: these values contradict each other:\n- %s\n" (join "\n- " $faults)) -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The built-in device profiles. */}}
+{{- define "modelfit.profiles" -}}
+nvidia nvidia-mig amd intel llmfit hami example
 {{- end -}}

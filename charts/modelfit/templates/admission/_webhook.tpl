@@ -27,7 +27,7 @@ namespaceSelector:
 
 {{/* The namespaces that the webhook leaves alone, a YAML list. */}}
 {{- define "modelfit.admission.excluded" -}}
-{{- concat (list "kube-system" .Release.Namespace) .Values.admission.excludedNamespaces | uniq | toYaml -}}
+{{- concat (list "kube-system" .Release.Namespace) (.Values.admission.excludedNamespaces | default list) | uniq | toYaml -}}
 {{- end -}}
 
 {{/* The same for those that are asked about pods: (dict "root" $ "path" "/mutate"). Ends with the first match
@@ -59,7 +59,7 @@ metadata:
   name: {{ include "modelfit.admission.name" . }}
   labels:
     {{- include "modelfit.labels" (dict "root" . "component" "admission") | nindent 4 }}
-  {{- $annotations := deepCopy .Values.admission.annotations }}
+  {{- $annotations := deepCopy (.Values.admission.annotations | default dict) }}
   {{- if eq .Values.certificates.mode "cert-manager" }}
   {{- $_ := set $annotations "cert-manager.io/inject-ca-from" (printf "%s/%s" .Release.Namespace (include "modelfit.secret.name" .)) }}
   {{- end }}
