@@ -9,7 +9,7 @@ import yaml
 from cryptography import x509
 
 from tests.chart.helm import Helm
-from tests.chart.installing import Cluster, Customers
+from tests.chart.installing import Cluster, Customers, labelled
 from tests.chart.manual import CHART
 from tests.chart.node.pod import LocalPod
 from tests.chart.pages import Page, Shell
@@ -85,6 +85,34 @@ def test_authority_and_certificate_are_changed_by_hand_while_pods_are_created(
     assert trusted(cluster) == [new]
     assert "no problem" in shell.run("The certificate")
     assert shell.run("A certificate that the controller does not make").count("no problem") == 2
+
+
+@pytest.mark.chart
+@pytest.mark.cluster
+@pytest.mark.timeout(600)
+def test_pods_can_be_created_while_no_webhook_answers(cluster: Cluster, helm: Helm, tmp_path: Path) -> None:
+    cluster.release = cluster.namespace = NAME
+    cluster.make_namespace(NAME)
+    cluster.install(helm, QUICK)
+    cluster.wait_served()
+    others = without_webhooks(cluster)
+    webhook = path("Deployment", NAME, f"{NAME}-webhook")
+    cluster.api.patch(webhook, {"spec": {"replicas": 0}})
+    wait_for("the webhook has ended", lambda: cluster.kubelet.running("webhook"), lambda pods: not pods)
+    assert cluster.create_pod().status == 500
+    said = Shell(cluster, helm, tmp_path, PAGE).run("Alerts")
+    assert len(said.splitlines()) == 2
+    wait_for("annotated pods are admitted", cluster.create_pod, lambda seen: seen.status == 201)
+    assert without_webhooks(cluster) == others != set()
+    cluster.api.patch(webhook, {"spec": {"replicas": 2}})
+    cluster.upgrade(helm, QUICK)
+    cluster.wait_served()
+
+
+def without_webhooks(cluster: Cluster) -> set[str]:
+    """What the release has in the cluster as a whole, but for the webhook configurations."""
+    found = labelled(cluster.api, f"app.kubernetes.io/instance={NAME}")
+    return {each for each in found if "/" not in each and "Webhook" not in each}
 
 
 def secret(cluster: Cluster, entry: str) -> str:
