@@ -1,5 +1,6 @@
-"""A pod's volumes as folders, swapped as a whole when they change, as a kubelet does it: ConfigMaps, Secrets, and its own
-annotations."""
+"""A pod's volumes as folders, swapped as a whole when they change, as a kubelet does it.
+
+ConfigMaps, Secrets and the pod's own annotations."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Settings that belong together, under a key of their own."""
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic.alias_generators import to_camel
 
 from webhook.core.demand import MOST_ALTERNATIVES
@@ -24,6 +26,38 @@ class Group(BaseModel):
     )
 
 
+# Each of these looks at its own field and those above it, so that a fault hides no other one.
+
+
+def _different(classes: list[str]) -> list[str]:
+    if len(set(classes)) < len(classes):
+        raise ValueError("each class once")
+    return classes
+
+
+def _among_classes(classes: list[str], info: ValidationInfo) -> list[str]:
+    if not set(classes) <= set(info.data.get("device_classes", classes)):
+        raise ValueError("only classes that are in deviceClasses")
+    return classes
+
+
+def _beside_memory(shares: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+    faults = []
+    if shares and len(info.data.get("device_classes", ())) > _MOST_CLASSES_WITH_SHARES:
+        faults.append(f"at most {_MOST_CLASSES_WITH_SHARES} deviceClasses with it, each is tried in two ways")
+    if info.data.get("capacity") in shares:
+        faults.append("other capacities than the one that holds GPU memory")
+    if faults:
+        raise ValueError("; ".join(faults))
+    return shares
+
+
+def _short_together(selectors: list[str]) -> list[str]:
+    if sum(len(each.encode()) for each in selectors) > _MAX_SELECTORS:
+        raise ValueError(f"at most {_MAX_SELECTORS} bytes together")
+    return selectors
+
+
 class ProfileSettings(Group):
     """A device profile of the operator's own, in the words of the vendor's driver."""
 
@@ -37,59 +71,26 @@ class ProfileSettings(Group):
 
     driver: Driver
     """The driver's name, as in ResourceSlices. Required."""
-    device_classes: list[DeviceClass] = Field(
+    device_classes: Annotated[list[DeviceClass], AfterValidator(_different)] = Field(
         min_length=1, max_length=MOST_ALTERNATIVES, json_schema_extra={"uniqueItems": True}
     )
     """The DeviceClasses to try, in order: at most 8, or 4 with `shares`. Those that do not exist in the cluster are
     passed over. Required."""
-    partition_classes: list[DeviceClass] = Field(default_factory=list)
+    partition_classes: Annotated[list[DeviceClass], AfterValidator(_among_classes)] = Field(default_factory=list)
     """Those of `deviceClasses` whose devices are partitions that cannot work together: not used for several devices.
     Default none."""
     capacity: Identifier = "memory"
     """The capacity that holds GPU memory, spelled as the driver publishes it. Default `memory`."""
-    shares: dict[Identifier, Amount] = Field(default_factory=dict, max_length=16)
+    shares: Annotated[dict[Identifier, Amount], AfterValidator(_beside_memory)] = Field(
+        default_factory=dict, max_length=16
+    )
     """What a model takes of a shareable device's other capacities, such as `cores: "25"`; what is not named here is
     taken whole, or at the driver's default. Default none."""
-    selectors: list[Expression] = Field(default_factory=list, max_length=28)
+    selectors: Annotated[list[Expression], AfterValidator(_short_together)] = Field(default_factory=list, max_length=28)
     """Further CEL conditions on a device, at most 28, of at most 32 KiB together; each must guard its own look-ups.
     Default none."""
     product: QualifiedName | None = None
     """Attribute with domain that is equal on cards of one model, for several devices. Default none."""
-
-    # Each of these looks at its own field and those above it, so that a fault hides no other one.
-
-    @field_validator("device_classes")
-    @classmethod
-    def _different(cls, classes: list[str]) -> list[str]:
-        if len(set(classes)) < len(classes):
-            raise ValueError("each class once")
-        return classes
-
-    @field_validator("partition_classes")
-    @classmethod
-    def _among_classes(cls, classes: list[str], info: ValidationInfo) -> list[str]:
-        if not set(classes) <= set(info.data.get("device_classes", classes)):
-            raise ValueError("only classes that are in deviceClasses")
-        return classes
-
-    @field_validator("shares")
-    @classmethod
-    def _beside_memory(cls, shares: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        faults = []
-        if shares and len(info.data.get("device_classes", ())) > _MOST_CLASSES_WITH_SHARES:
-            faults.append(f"at most {_MOST_CLASSES_WITH_SHARES} deviceClasses with it, each is tried in two ways")
-        if info.data.get("capacity") in shares:
-            faults.append("other capacities than the one that holds GPU memory")
-        if faults:
-            raise ValueError("; ".join(faults))
-        return shares
-
-    @field_validator("selectors")
-    @classmethod
-    def _short_together(cls, selectors: list[str]) -> list[str]:
-        if sum(len(each.encode()) for each in selectors) > _MAX_SELECTORS:
-            raise ValueError(f"at most {_MAX_SELECTORS} bytes together")
-        return selectors
 
     def profile(self, name: str) -> Profile:
         """The core's value."""
