@@ -14,7 +14,7 @@ _HEAD = """\
 
 One YAML file, the same for the webhook, the controller and the CLI (`--config FILE`); without it every setting has its
 default. An environment variable overrides the file; its value is read as YAML. Unknown or wrong settings stop the
-start, all of them named at once.
+start, all of them named at once; whether the lives under `certificates` fit together, the controller says after that.
 
 <!-- Written by `python -m tests.docs` from webhook/settings. -->
 """
