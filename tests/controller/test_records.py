@@ -2,11 +2,15 @@
 
 import json
 
+import pytest
+
 from webhook.controller import records
+from webhook.controller.plan import plan
 from webhook.core import claims
+from webhook.core.demand import MOST_CHARACTERS
 from webhook.settings import Settings
 
-from .examples import NAME, claim, pod
+from .examples import FIT, NAME, claim, pod
 
 
 def arrived() -> dict[str, object]:
@@ -33,6 +37,59 @@ def test_trimmed_a_pod_is_small() -> None:
     assert "managedFields" not in str(obj)
     assert "example.org" not in str(obj)
     assert list(obj) == ["metadata"]
+
+
+def hostile() -> dict[str, object]:
+    """A pod with as much as its owner can write of what looks like ours."""
+    megabyte = "x" * (1 << 20)
+    texts = {f"llmfit.ai/{name}": megabyte for name in ("model-fit", "claim", "profile", "device-count", "junk")}
+    owners = [{"kind": "Pod", "name": megabyte, "uid": megabyte, "controller": True, "more": megabyte}] * 3
+    metadata = pod(annotations={**texts, "kubernetes.io/config.mirror": megabyte}, ownerReferences=owners)
+    return {"metadata": metadata | {"labels": {**texts, "llmfit.ai/inject": megabyte}}}
+
+
+def test_of_a_pod_that_is_all_junk_little_is_kept() -> None:
+    obj, other = hostile(), hostile()
+    records.trim(obj)
+    records.trim(other)
+    meta = records.metadata(obj)
+    fit = records.annotation(meta, "llmfit.ai/model-fit")
+    # The same for all such pods.
+    assert fit is records.annotation(records.metadata(other), "llmfit.ai/model-fit")
+    assert len(json.dumps(obj)) - len(fit or "") < 3000
+    assert "junk" not in str(obj)
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        {"llmfit.ai/model-fit": "{}".ljust(MOST_CHARACTERS + 1)},
+        {"llmfit.ai/model-fit": FIT.ljust(MOST_CHARACTERS)},
+        {"llmfit.ai/profile": "nvidia" * 100},
+        {"llmfit.ai/device-count": "1" * 1000},
+        {"llmfit.ai/claim": f"{'a' * 300}-claim-3f9a1c2e04"},
+    ],
+    ids=["a fit that is too long", "the longest fit", "profile", "device count", "claim"],
+)
+def test_trimmed_a_pod_is_judged_as_before(annotations: dict[str, str | None]) -> None:
+    whole = {"metadata": pod(annotations=annotations)}
+    trimmed = json.loads(json.dumps(whole))
+    records.trim(trimmed)
+    policy = Settings().policy()
+    plans = [plan(records.metadata(each), None, policy) for each in (whole, trimmed)]
+    assert plans[0] == plans[1]
+
+
+def test_trimmed_a_claim_still_belongs_to_its_pod() -> None:
+    job = {"kind": "Job", "name": "j", "uid": "uid-2", "controller": True}
+    ours = {"apiVersion": "v1", "kind": "Pod", "name": "llama", "uid": "uid-1", "controller": True}
+    obj: dict[str, object] = {"metadata": {**claim(), "ownerReferences": [job, ours]}}
+    records.trim(obj)
+    assert records.owned_by(records.metadata(obj), pod(uid="uid-1"))
+    assert records.owner(records.metadata(obj)) == {key: text for key, text in ours.items() if key != "apiVersion"}
+    nobodys: dict[str, object] = {"metadata": claim(None)}
+    records.trim(nobodys)
+    assert records.owner(records.metadata(nobodys)) is None
 
 
 def test_the_same_annotation_on_many_pods_is_kept_once() -> None:

@@ -34,6 +34,9 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 
 PAGE = 500
 """Objects in a page of a list: client-go's figure."""
+PAGE_BYTES = 4 << 20
+"""A page that is larger is asked for again in parts. Ordinary metadata has 2 to 8 KB; anybody who may create an object
+can make it a megabyte, and decoded it takes many times that."""
 
 
 class Api:
@@ -66,12 +69,7 @@ class Api:
         read_seconds: float = READ_SECONDS,
     ) -> JsonObject:
         """The answer's JSON object. Raises Failure."""
-        response = self._send(method, path, query, body, accept, content_type, read_seconds)
-        try:
-            data = response.data
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise failures.of_exception(error, self._host) from error
-        return _decoded(data)
+        return _decoded(self._read(self._send(method, path, query, body, accept, content_type, read_seconds)))
 
     def open(self, path: str, query: Mapping[str, str], *, accept: str, read_seconds: float) -> urllib3.HTTPResponse:
         """An answer that is read bit by bit (a watch); `read_seconds` is how long it may be silent. Raises Failure."""
@@ -84,9 +82,15 @@ class Api:
         not needed is dropped by `trim` page by page, so that neither side holds a big cluster's whole list at once.
         Raises Failure, Kind.EXPIRED where reading took too long."""
         items: list[JsonObject] = []
-        page = {**query, "limit": str(PAGE)}
+        page, limit = dict(query), PAGE
         while True:
-            document = self.call("GET", path, query=page, accept=METADATA_LIST)
+            asked = {**page, "limit": str(limit)}
+            response = self._send("GET", path, asked, None, METADATA_LIST, JSON, READ_SECONDS)
+            data = self._read(response, PAGE_BYTES if limit > 1 else None)
+            if len(data) > PAGE_BYTES and limit > 1:
+                limit //= 4
+                continue
+            document = _decoded(data)
             found, about = document.get("items"), document.get("metadata")
             if not isinstance(about, dict):
                 raise Failure(Kind.UNEXPECTED, f"GET {path}: a list without metadata")
@@ -96,6 +100,22 @@ class Api:
             if not about.get("continue"):
                 return items, str(about.get("resourceVersion", ""))
             page["continue"] = about["continue"]
+            if len(data) < PAGE_BYTES // 4:
+                limit = min(2 * limit, PAGE)
+
+    def _read(self, response: urllib3.HTTPResponse, most: int | None = None) -> bytes:
+        """The answer's body; the beginning of it, and the end of its connection, where it has more than `most` bytes.
+        Raises Failure."""
+        try:
+            if most is None:
+                return response.data
+            data = response.read(most + 1)
+            if len(data) > most:
+                response.close()
+                response.release_conn()
+            return data
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise failures.of_exception(error, self._host) from error
 
     def _send(
         self,

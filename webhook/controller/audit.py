@@ -54,7 +54,7 @@ class Audit:
 
     def _namespaces_left_alone(self) -> frozenset[str]:
         selectors = {"labelSelector": f"{vocabulary.INJECT}={vocabulary.INJECT_DISABLED}"}
-        found, _ = self._api.metadata(path("v1", "namespaces"), selectors)
+        found, _ = self._api.metadata(path("v1", "namespaces"), selectors, records.trim)
         return self._left_alone.union(str(records.metadata(namespace).get("name")) for namespace in found)
 
 

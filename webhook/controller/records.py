@@ -6,13 +6,29 @@ from typing import TypeGuard
 
 from webhook import vocabulary
 from webhook.cluster.api import JsonObject
+from webhook.core.demand import MOST_CHARACTERS
 
 _MEMBERS = frozenset({"namespace", "name", "uid", "deletionTimestamp", "ownerReferences", "annotations", "labels"})
-_OURS = f"{vocabulary.DOMAIN}/"
+_READ = {
+    "annotations": (
+        vocabulary.MODEL_FIT,
+        vocabulary.CLAIM,
+        vocabulary.PROFILE,
+        vocabulary.DEVICE_COUNT,
+        vocabulary.MIRROR_POD,
+    ),
+    "labels": (vocabulary.INJECT,),
+}
+_READ_OF_OWNER = ("kind", "name", "uid", "controller")
+_MOST_CHARACTERS = 254
+"""Of other texts than the fit: no name has as many, so what is cut there is none."""
+_TOO_LONG = " " * (MOST_CHARACTERS + 1)
+"""Stands for every fit that is too long to be read."""
 
 
 def trim(obj: JsonObject) -> None:
-    """Drops, in place, what the controller does not read. Other threads may read the object meanwhile: what stays is
+    """Drops, in place, what the controller does not read, and of the rest what no pod in earnest has: metadata may have
+    a megabyte, and anybody who may create a pod writes it. Other threads may read the object meanwhile: what stays is
     never absent. Pods of one workload carry the same annotation, which is kept once."""
     for key in [key for key in obj if key != "metadata"]:
         del obj[key]
@@ -21,14 +37,24 @@ def trim(obj: JsonObject) -> None:
         return
     for key in [key for key in metadata if key not in _MEMBERS]:
         del metadata[key]
-    for member in ("annotations", "labels"):
+    for member, keys in _READ.items():
         texts = metadata.get(member)
         if is_object(texts):
-            metadata[member] = {key: sys.intern(str(texts[key])) for key in texts if _kept(key)}
+            metadata[member] = {key: _kept(key, str(texts[key])) for key in keys if key in texts}
+    if "ownerReferences" in metadata:
+        reference = owner(metadata)
+        kept = {key: _cut(reference[key]) for key in _READ_OF_OWNER if key in reference} if reference else None
+        metadata["ownerReferences"] = [kept] if kept else []
 
 
-def _kept(key: str) -> bool:
-    return key.startswith(_OURS) or key == vocabulary.MIRROR_POD
+def _kept(key: str, text: str) -> str:
+    if key == vocabulary.MODEL_FIT:
+        return sys.intern(text) if len(text) <= MOST_CHARACTERS else _TOO_LONG
+    return sys.intern(text[:_MOST_CHARACTERS])
+
+
+def _cut(value: object) -> object:
+    return value[:_MOST_CHARACTERS] if isinstance(value, str) else value
 
 
 def is_object(value: object) -> TypeGuard[Mapping[str, object]]:

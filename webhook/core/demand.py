@@ -22,6 +22,9 @@ MOST_DEVICES = 32
 MOST_ALTERNATIVES = 8
 """Subrequests that one request can list (FirstAvailableDeviceRequestMaxSize)."""
 
+MOST_CHARACTERS = 16 << 10
+"""Of the fit in an annotation; llmfit's largest output for a model has 5,000. The controller keeps it for each pod."""
+
 
 @dataclass(frozen=True, slots=True)
 class Demand:
@@ -46,7 +49,7 @@ def read(annotations: Mapping[str, str], policy: Policy) -> Demand:
     need: Need | None = None
     profile: Profile | None = None
     try:
-        need = modelfit.read(annotations[vocabulary.MODEL_FIT], where(vocabulary.MODEL_FIT))
+        need = _need(annotations[vocabulary.MODEL_FIT], where(vocabulary.MODEL_FIT))
     except Refusal as refusal:
         refusals.append(refusal)
     try:
@@ -89,6 +92,13 @@ def profile_named(name: str, policy: Policy, path: str) -> Profile:
 def where(annotation: str) -> str:
     """The path of an annotation in a pod."""
     return f"metadata.annotations[{annotation}]"
+
+
+def _need(text: str, path: str) -> Need:
+    if len(text) > MOST_CHARACTERS:
+        saw, want = f"more than {MOST_CHARACTERS} characters", "one model's figures"
+        raise Refusal(Reason.INVALID_MODEL_FIT, [Fault(path, saw, want, "paste llmfit's output for one model")])
+    return modelfit.read(text, path)
 
 
 def _counts(text: str, need: Need | None, policy: Policy) -> tuple[int, ...]:
