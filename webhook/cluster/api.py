@@ -88,7 +88,7 @@ class Api:
             response = self._send("GET", path, asked, None, METADATA_LIST, JSON, READ_SECONDS)
             data = self._read(response, PAGE_BYTES if limit > 1 else None)
             if len(data) > PAGE_BYTES and limit > 1:
-                limit //= 4
+                limit = max(1, limit // 4)
                 continue
             document = _decoded(data)
             found, about = document.get("items"), document.get("metadata")
