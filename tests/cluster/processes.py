@@ -145,6 +145,10 @@ class Process:
         """Resident bytes, of it and of all that it started (which share some of them)."""
         return sum(_resident(pid) for pid in _group(self.pid))
 
+    def peak(self) -> int:
+        """The most bytes that have been resident, of it and its children."""
+        return sum(_peak(pid) for pid in _group(self.pid))
+
     def cpu(self) -> float:
         """Seconds of CPU time so far, of it and of all that it started and that still runs."""
         return sum(_cpu(pid) for pid in _group(self.pid))
@@ -178,6 +182,14 @@ def _resident(pid: int) -> int:
     except OSError:
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _peak(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:")), 0)
 
 
 def _cpu(pid: int) -> float:
