@@ -13,7 +13,7 @@ MIB = 1 << 20
 LARGEST = 8 * MIB
 """The setting's default."""
 
-MEMORY = 256 * MIB
+MEMORY = 32 * LARGEST
 """What a worker may take more than when idle, whatever its peers send: the chart's limit is for that."""
 
 
