@@ -5,7 +5,16 @@ from datetime import UTC, datetime
 import pytest
 
 from webhook.cluster.failures import Failure, Kind
-from webhook.controller.events import AGAIN_SECONDS, BURST, PER_SECOND, Recorder, event
+from webhook.controller.events import (
+    AGAIN_SECONDS,
+    BURST,
+    MOST_NAMESPACES,
+    NAMESPACE_BURST,
+    NAMESPACE_PER_SECOND,
+    PER_SECOND,
+    Recorder,
+    event,
+)
 
 from .doubles import Script
 from .examples import pod
@@ -77,17 +86,41 @@ def test_an_event_that_is_there_already_goes_on(clock: Clock) -> None:
     assert set(script.bodies[1]) == {"message", "lastTimestamp", "count"}
 
 
+def told(recorder: Recorder, prefix: str, pods: int = 1000, namespaces: int = 1) -> int:
+    """Events on so many new pods, spread over namespaces."""
+    made = (pod(uid=f"{prefix}{number}", namespace=f"{number % namespaces}") for number in range(pods))
+    return sum(recorder.warn(each, "Forbidden", "x") for each in made)
+
+
 def test_many_pods_have_a_burst_and_then_a_few_a_second(clock: Clock) -> None:
     recorder = Recorder(Script().api, "host", clock)
-
-    def told(pods: int, prefix: str) -> int:
-        return sum(recorder.warn(pod(uid=f"{prefix}{number}"), "Forbidden", "x") for number in range(pods))
-
-    assert told(1000, "a") == BURST
+    assert told(recorder, "a", namespaces=100) == BURST
     clock.now += 2
-    assert told(1000, "b") == 2 * PER_SECOND
+    assert told(recorder, "b", namespaces=100) == 2 * PER_SECOND
     clock.now += 3600
-    assert told(1000, "c") == BURST
+    assert told(recorder, "c", namespaces=100) == BURST
+
+
+def test_the_pods_of_one_namespace_leave_room_for_others(clock: Clock) -> None:
+    recorder = Recorder(Script().api, "host", clock)
+    assert told(recorder, "a") == NAMESPACE_BURST
+    assert recorder.warn(pod(uid="other"), "Forbidden", "x")
+    for second in range(30):
+        clock.now += 1
+        assert told(recorder, f"b{second}") == NAMESPACE_PER_SECOND
+        assert recorder.warn(pod(uid=f"other {second}", namespace=f"other {second}"), "Forbidden", "x")
+
+
+def test_namespaces_are_forgotten_without_being_given_more(clock: Clock) -> None:
+    recorder = Recorder(Script().api, "host", clock)
+    assert told(recorder, "a") == NAMESPACE_BURST
+    taken, began = 0, clock.now
+    for number in range(2 * MOST_NAMESPACES):
+        clock.now += 2 / PER_SECOND
+        recorder.warn(pod(uid=f"{number}", namespace=f"other {number}"), "Forbidden", "x")
+        taken += told(recorder, f"b{number}", pods=30)
+    assert len(recorder._shares) <= MOST_NAMESPACES
+    assert taken <= NAMESPACE_PER_SECOND * (clock.now - began) + 1
 
 
 def test_an_event_that_could_not_be_written_is_tried_again(clock: Clock) -> None:

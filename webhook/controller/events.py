@@ -1,8 +1,9 @@
 """Events on pods: what is wrong with a pod's claim, in plain words, where `kubectl describe pod` shows it.
 
 An Event has a name of its own for each pod and reason, so that a restarted controller, or the other replica, goes on
-with the same one. At most one a pod and reason in `AGAIN_SECONDS`, and a few a second in all: a quota that stops a
-thousand pods is not worth a thousand Events at once; pods that were passed over come up with their next retry.
+with the same one. At most one a pod and reason in `AGAIN_SECONDS`, and a few a second in all and for a namespace: a
+quota that stops a thousand pods is not worth a thousand Events at once, nor the silence of other tenants; pods that
+were passed over come up with their next retry.
 """
 
 import hashlib
@@ -23,6 +24,11 @@ AGAIN_SECONDS = 300.0
 BURST = 50
 PER_SECOND = 5.0
 """Events over all pods: so many at once, and so many a second after that."""
+NAMESPACE_BURST = 25
+NAMESPACE_PER_SECOND = 1.0
+"""Of these, for the pods of one namespace: one whose pods are all broken leaves room for others."""
+MOST_NAMESPACES = 1000
+"""Above this those that have their whole share are forgotten."""
 
 COMPONENT = "modelfit-controller"
 
@@ -34,6 +40,27 @@ class _Told(NamedTuple):
     times: int
 
 
+class _Share:
+    """So many at once, and so many a second after that."""
+
+    def __init__(self, burst: float, per_second: float, now: float) -> None:
+        self._burst, self._per_second = burst, per_second
+        self._room, self._filled = burst, now
+
+    def room(self, now: float) -> float:
+        """How many there may be now."""
+        self._room = min(self._burst, self._room + (now - self._filled) * self._per_second)
+        self._filled = now
+        return self._room
+
+    def is_whole(self, now: float) -> bool:
+        """None has been taken that has not come back."""
+        return self.room(now) == self._burst
+
+    def take(self) -> None:
+        self._room -= 1
+
+
 class Recorder:
     """Writes Events; a failure to do so is logged and no more, since an Event is a courtesy."""
 
@@ -41,11 +68,12 @@ class Recorder:
         self._api, self._instance, self._clock = api, instance, clock
         self._lock = threading.Lock()
         self._told: dict[tuple[str, str], _Told] = {}
-        self._room, self._filled = float(BURST), clock()
+        self._all = _Share(BURST, PER_SECOND, clock())
+        self._shares: dict[str, _Share] = {}
 
     def warn(self, pod: Mapping[str, object], reason: str, message: str) -> bool:
         """Tells about the pod with this metadata, unless it was told lately. Whether there is an Event now."""
-        count = self._admit(str(pod.get("uid")), reason)
+        count = self._admit(str(pod.get("namespace")), str(pod.get("uid")), reason)
         if count is None:
             metrics.event(reason, "suppressed")
             return False
@@ -72,16 +100,19 @@ class Recorder:
             where = path("v1", "events", meta["namespace"], meta["name"])
             self._api.call("PATCH", where, body=change, content_type=MERGE_PATCH)
 
-    def _admit(self, uid: str, reason: str) -> int | None:
+    def _admit(self, namespace: str, uid: str, reason: str) -> int | None:
         """How often this has been told, with this time; None where it may not be told now."""
         with self._lock:
             now = self._clock()
             told = self._told.get((uid, reason), _Told(-AGAIN_SECONDS, 0))
-            self._room = min(float(BURST), self._room + (now - self._filled) * PER_SECOND)
-            self._filled = now
-            if now - told.at < AGAIN_SECONDS or self._room < 1:
+            share = self._shares.get(namespace) or _Share(NAMESPACE_BURST, NAMESPACE_PER_SECOND, now)
+            if now - told.at < AGAIN_SECONDS or self._all.room(now) < 1 or share.room(now) < 1:
                 return None
-            self._room -= 1
+            self._all.take()
+            share.take()
+            self._shares[namespace] = share
+            if len(self._shares) > MOST_NAMESPACES:
+                self._shares = {name: each for name, each in self._shares.items() if not each.is_whole(now)}
             if len(self._told) > 10_000:
                 self._told = {key: value for key, value in self._told.items() if now - value.at < 2 * AGAIN_SECONDS}
             self._told[uid, reason] = _Told(now, told.times + 1)
