@@ -4,7 +4,7 @@ DOMAIN = "llmfit.ai"
 
 # Set by the user, on a pod.
 MODEL_FIT = f"{DOMAIN}/model-fit"
-"""ModelFit JSON, in any shape that llmfit prints."""
+"""ModelFit JSON, in any shape that llmfit prints, of at most 16,384 characters."""
 CONTAINERS = f"{DOMAIN}/containers"
 """Comma-separated names of the containers (init containers too) that get the claim."""
 PROFILE = f"{DOMAIN}/profile"

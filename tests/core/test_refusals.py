@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.core.kit import CLAIM, FIT, Json, admitted, container, fit, mutate, pod
+from webhook.core.demand import MOST_CHARACTERS
 from webhook.core.policy import Policy
 from webhook.core.profiles import BUILTIN
 from webhook.reasons import Reason
@@ -293,3 +294,10 @@ def test_any_number_of_faults_fits_in_a_kilobyte(count: int) -> None:
     message = mutate(target).message
     assert len(message.encode()) <= 1024
     assert message.endswith("...")
+
+
+def test_a_fit_that_is_longer_than_any_is_refused_and_not_read() -> None:
+    assert mutate(pod(FIT.ljust(MOST_CHARACTERS))).reason == Reason.INJECTED
+    decision = mutate(pod(FIT.ljust(MOST_CHARACTERS + 1)))
+    assert decision.reason == Reason.INVALID_MODEL_FIT
+    assert "more than 16384 characters; want one model's figures" in decision.message

@@ -40,8 +40,8 @@ class Settings(Group):
     max_connections: int = Field(default=1024, ge=16, le=65536)
     """Open connections of one worker, silent ones included; more wait to be accepted. Default 1024."""
     max_review_mebibytes: int = Field(default=8, ge=1, le=64)
-    """Largest review in MiB; a larger one gets HTTP 413. An API server's largest is about 7. All that peers send can take
-    32 times as much of a worker's memory. Default 8."""
+    """Largest review in MiB; a larger one gets HTTP 413. An API server's largest is about 7. All that peers send can
+    take 32 times as much of a worker's memory. Default 8."""
     keep_alive_seconds: int = Field(default=120, ge=1, le=3600)
     """Seconds that an idle connection is kept. Longer than the API server keeps its own idle ones (90), so that the
     side that may have a request on the way is the one that closes. Default 120."""
