@@ -1,7 +1,7 @@
 """What the controller keeps of an object's metadata: little, for there may be ten thousand of them."""
 
-import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TypeGuard
 
 from webhook import vocabulary
@@ -49,8 +49,14 @@ def trim(obj: JsonObject) -> None:
 
 def _kept(key: str, text: str) -> str:
     if key == vocabulary.MODEL_FIT:
-        return sys.intern(text) if len(text) <= MOST_CHARACTERS else _TOO_LONG
-    return sys.intern(text[:_MOST_CHARACTERS])
+        return _once(text) if len(text) <= MOST_CHARACTERS else _TOO_LONG
+    return text[:_MOST_CHARACTERS]
+
+
+@lru_cache(maxsize=256)
+def _once(text: str) -> str:
+    """The same object for the same text. Not `sys.intern`: Python 3.12 never forgets what it has interned."""
+    return text
 
 
 def _cut(value: object) -> object:
