@@ -60,8 +60,13 @@ def test_a_refused_row_is_accepted_once_it_says_the_vram(fits: list[dict[str, An
     assert outcome(row | {"estimated_vram_gb": 20}) == Amounts("20Gi", memory)
 
 
-def test_no_table_of_several_models_is_taken_for_one(fits: list[dict[str, Any]]) -> None:
-    found = outcome({"models": fits})
+@pytest.mark.parametrize(
+    ("count", "reason"),
+    [(2, Reason.AMBIGUOUS_MODEL_FIT), (5, Reason.AMBIGUOUS_MODEL_FIT), (200, Reason.INVALID_MODEL_FIT)],
+    ids=["two", "five", "more than an annotation takes"],
+)
+def test_no_table_of_several_models_is_taken_for_one(fits: list[dict[str, Any]], count: int, reason: Reason) -> None:
+    found = outcome({"models": fits[:count]})
     assert isinstance(found, Refusal)
-    assert found.reason is Reason.AMBIGUOUS_MODEL_FIT
+    assert found.reason is reason
     assert len(str(found)) <= 1024

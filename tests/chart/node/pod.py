@@ -17,7 +17,7 @@ from tests.cluster.api import STRATEGIC_PATCH, ApiError, JsonObject, Unreachable
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.identities import SERVICE_ACCOUNT
 from tests.cluster.paths import path
-from tests.cluster.processes import Process
+from tests.cluster.processes import Process, ProcessEndedError
 from tests.cluster.programs import modelfit
 from tests.cluster.volumes import NotThereYetError, Volume
 
@@ -77,8 +77,8 @@ class LocalPod:
                 self._say("Running", ready=False)
                 self._run(self.process)
             self._stop()
-        except (ApiError, UnreachableError):
-            # The API server has gone, or somebody took the pod away by force: so its process goes too.
+        except (ApiError, UnreachableError, ProcessEndedError):
+            # The API server has gone, or somebody took the pod away by force, or `kill`: so its process goes too.
             self.kill()
         self.gone.set()
 
@@ -105,7 +105,8 @@ class LocalPod:
                 self.restarts += 1
                 self._say("Running", ready=False)
                 ready = False
-                self._ending.wait(1)
+                if self._ending.wait(1):
+                    return
                 process.start()
             elif ready is not self._probe():
                 ready = not ready
