@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from tests.llmfit import expected
 from tests.llmfit.expected import Amounts
 from webhook.core import claims, demand
