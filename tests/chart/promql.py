@@ -78,7 +78,7 @@ class Prometheus:
                 return _binary(str(node.op), self._value(node.lhs, at), self._value(node.rhs, at))
             case promql_parser.Call():
                 return self._call(node.func.name, node.args, at)
-        raise NotImplementedError(node)
+        raise ValueError(f"{node}: not among what the alerts use")
 
     def _vector(self, node: promql_parser.Expr, at: float) -> Vector:
         value = self._value(node, at)
@@ -109,7 +109,7 @@ class Prometheus:
                 }
                 by = seconds if name == "rate" else 1.0
                 return {labels: value / by for labels, value in found.items() if value is not None}
-        raise NotImplementedError(name)
+        raise ValueError(f"{name}: not among what the alerts use")
 
     def _instant(self, selector: promql_parser.VectorSelector, at: float) -> Vector:
         at -= (selector.offset or timedelta()).total_seconds()

@@ -6,18 +6,16 @@ import http.client
 import random
 import select
 import socket
-import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
+from .background import Background
 from .certified import HOST, Installation, trusting
 from .reviewers import JSON, Answered, send
 from .servers import LOOPBACK
 from .webhooks import MUTATING
 
 
-class Idlers:
+class Idlers(Background):
     """`clients` with a connection each, which they leave alone for up to `longest` seconds between two reviews, and do
     not give up themselves, while inside the `with`.
 
@@ -30,22 +28,9 @@ class Idlers:
         self, installation: Installation, choose: Callable[[], int], *, longest: float, clients: int = 3
     ) -> None:
         self._installation, self._choose, self._longest = installation, choose, longest
-        self._stop = threading.Event()
         self.answered: list[Answered] = []
         self.failures: list[str] = []
-        self._threads = [threading.Thread(target=self._review, daemon=True) for _ in range(clients)]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
+        super().__init__([self._review] * clients)
 
     def _review(self) -> None:
         connection = http.client.HTTPSConnection(LOOPBACK)

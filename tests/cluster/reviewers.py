@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import random
 import ssl
-import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import NamedTuple, Protocol
 
 import urllib3
 
+from .background import Background
 from .certified import HOST, Installation, trusting
 from .pods import pod
 from .servers import LOOPBACK
@@ -38,7 +37,7 @@ class Answered(NamedTuple):
     seconds: float
 
 
-class Reviewers:
+class Reviewers(Background):
     """`per_second` reviews by `threads` clients, each to any of the addresses, while inside the `with`.
 
     A connection is kept and used again, and now and then given up, so that new handshakes are among them all the time;
@@ -55,27 +54,13 @@ class Reviewers:
     ) -> None:
         self._installation, self._addresses = installation, addresses
         self._pause = threads / per_second
-        self._stop = threading.Event()
         self._bundle = installation.bundles()[MUTATING]
         self.answered: list[Answered] = []
         self.connections = 0
         self.bundles = [self._bundle]
         """Each that was published, in order."""
         self.failures: list[str] = []
-        loops = [self._watch, *[self._review] * threads]
-        self._threads = [threading.Thread(target=loop, daemon=True, name="reviewer") for loop in loops]
-
-    def __enter__(self) -> Reviewers:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
+        super().__init__([self._watch, *[self._review] * threads])
 
     def _watch(self) -> None:
         while not self._stop.wait(POLL_SECONDS):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import http.client
 import random
 import ssl
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from .background import Background
 from .certified import SERVICE, Installation, Replica
 from .controllers import NAMESPACE
 from .controlplane import ControlPlane
@@ -28,23 +29,12 @@ STALE_SECONDS = 1.0
 """How long one that is not ready any more still gets connections: the news takes a moment."""
 
 
-class Endpoints:
+class Endpoints(Background):
     """Which webhooks are ready, by probes as a kubelet's. A context manager; `choose` is for a Relay."""
 
     def __init__(self, ports: Sequence[int]) -> None:
         self._used_until = dict.fromkeys(ports, 0.0)
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._watch, args=(port,), daemon=True) for port in ports]
-
-    def __enter__(self) -> Endpoints:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
+        super().__init__(partial(self._watch, port) for port in ports)
 
     def choose(self) -> int:
         """The port of any that is ready. Raises ConnectionRefusedError where none is."""

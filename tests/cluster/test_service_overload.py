@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from tests.soak import peers
 from tests.soak.record import GROWTH, SPARE
 
 from .api import ApiError
+from .background import Background
 from .controllers import LONG, running
 from .controlplane import ControlPlane
 from .injected import ANNOTATED
@@ -55,23 +54,12 @@ def test_after_an_overload_all_is_as_it_was(controlplane: ControlPlane, namespac
         assert memory[-1] - memory[1] < PLATEAU, memory
 
 
-class Pushing:
+class Pushing(Background):
     """People who create annotated pods meanwhile, in dry runs, and may be refused."""
 
     def __init__(self, namespace: Namespace, *, people: int = 16) -> None:
         self._namespace = namespace
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._create, daemon=True) for _ in range(people)]
-
-    def __enter__(self) -> Pushing:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
+        super().__init__([self._create] * people)
 
     def _create(self) -> None:
         while not self._stop.is_set():

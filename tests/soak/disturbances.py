@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from types import TracebackType
+from functools import partial
+from typing import Self
 
+from tests.cluster.background import Background
 from tests.cluster.certified import Replica
 from tests.cluster.controllers import Controller
 from tests.cluster.service import Service, is_ready, workers
@@ -22,12 +23,11 @@ CONNECTIONS = 128
 CROWD = 3 * CONNECTIONS
 
 
-class Disturbances:
+class Disturbances(Background):
     """All of them, each now and then, while inside the `with`; `problems` is what went wrong with them."""
 
     def __init__(self, service: Service, controllers: list[Controller], plan: Plan) -> None:
         self._service, self._controllers, self._plan = service, controllers, plan
-        self._stop = threading.Event()
         self._workers: dict[int, list[int]] = {}
         self.restarts = 0
         self.kills = 0
@@ -42,22 +42,15 @@ class Disturbances:
             self._be_hostile: plan.between_hostilities,
             self._overload: plan.between_overloads,
         }
-        self._threads = [threading.Thread(target=self._repeat, args=each, daemon=True) for each in pauses.items()]
-        self._threads.append(threading.Thread(target=self._take_the_key_away, daemon=True))
+        super().__init__([*(partial(self._repeat, *each) for each in pauses.items()), self._take_the_key_away])
 
-    def __enter__(self) -> Disturbances:
+    def __enter__(self) -> Self:
         self._workers = {each.port: workers(each) for each in self._service.replicas}
-        for thread in self._threads:
-            thread.start()
-        return self
+        return super().__enter__()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Each comes to its end, so that everything runs afterwards."""
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
+        super().__exit__()
         for each in self._service.replicas:
             self._compare_workers(each)
 

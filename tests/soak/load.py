@@ -6,9 +6,9 @@ import random
 import threading
 import time
 from dataclasses import dataclass
-from types import TracebackType
 
 from tests.cluster.api import ApiError, JsonObject, UnreachableError
+from tests.cluster.background import Background
 from tests.cluster.injected import ANNOTATED, our_claims, owners
 from tests.cluster.namespaces import Namespace
 from tests.cluster.pods import pod
@@ -26,7 +26,7 @@ class _Waiting:
     since: float
 
 
-class Customers:
+class Customers(Background):
     """`per_second` pods, not evenly, while inside the `with`; at its end the last ones are waited for."""
 
     def __init__(self, namespace: Namespace, *, per_second: float) -> None:
@@ -42,19 +42,10 @@ class Customers:
         """Seconds until each claim was there."""
         self.left: list[str] = []
         """Claims that outlived their pods."""
-        self._threads = [threading.Thread(target=loop, daemon=True) for loop in (self._create, self._look)]
+        super().__init__([self._create, self._look])
 
-    def __enter__(self) -> Customers:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
         try:
             self._namespace.wait_claims(0, timeout=PATIENCE)
         except NotInTimeError:
