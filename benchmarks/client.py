@@ -1,13 +1,15 @@
 """A client that costs little: raw TLS sockets that send one prepared request again and again.
 
 `python -m benchmarks.client CA CONNECTIONS`, as a process of its own; then a line `PORT SECONDS` on standard input for
-each measurement, answered by a line `ANSWERS SECONDS`. The connections to a port stay open from one to the next.
+each measurement, answered by a line `ANSWERS SECONDS`. Each has connections of its own, made before its time begins:
+which of several workers gets how many is chance, and would else be the same chance in every round.
 """
 
 import socket
 import ssl
 import sys
 import time
+from contextlib import closing
 
 from benchmarks import reviews
 
@@ -18,6 +20,10 @@ class Peer:
     def __init__(self, port: int, context: ssl.SSLContext, connections: int) -> None:
         self._request = reviews.request(f"127.0.0.1:{port}", "/mutate")
         self._sockets = [_connect(port, context) for _ in range(connections)]
+
+    def close(self) -> None:
+        for each in self._sockets:
+            each.close()
 
     def drive(self, seconds: float) -> tuple[int, float]:
         """Sends for so long; answers received, and the seconds that they took."""
@@ -66,12 +72,10 @@ def main() -> None:
     """Measures until its standard input ends."""
     authority, connections = sys.argv[1:]
     context = ssl.create_default_context(cafile=authority)
-    peers: dict[int, Peer] = {}
     for line in sys.stdin:
         port, seconds = line.split()
-        if int(port) not in peers:
-            peers[int(port)] = Peer(int(port), context, int(connections))
-        answers, took = peers[int(port)].drive(float(seconds))
+        with closing(Peer(int(port), context, int(connections))) as peer:
+            answers, took = peer.drive(float(seconds))
         print(answers, took, flush=True)
 
 
