@@ -61,7 +61,7 @@ bench: $(DEV) ## Measure the webhook against bare Flask, side by side
 	$(BIN)/python -m benchmarks.webhook
 
 controlplane: ## Build the test control plane (Go; five minutes); the last line is its folder
-	@$(PYTHON) tests/cluster/build.py
+	@$(PYTHON) testbed/build.py
 
 demo-cluster: $(DEV) ## Show a pod, its claim, the device and the clean-up on a real control plane
 	@$(BIN)/python examples/demo_cluster.py

@@ -9,7 +9,7 @@ from pathlib import Path
 from flask import Flask, Response
 
 from webhook.observe import logs
-from webhook.server.process import Server, listen
+from webhook.server.gunicorn_server import Server, listen
 from webhook.settings import Settings
 
 CONSTANT = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"","allowed":true}}'

@@ -17,17 +17,17 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from tests.cluster.api import JsonObject
-from tests.cluster.controllers import ALONE, Controller, controller
-from tests.cluster.controlplane import ControlPlane
-from tests.cluster.inventory import Inventory
-from tests.cluster.namespaces import Namespace
-from tests.cluster.pods import pod
-from tests.cluster.programs import webhook_server
-from tests.cluster.waiting import wait_for
-from tests.cluster.webhooks import ANNOTATION, registered
-from webhook import vocabulary
-from webhook.cluster import connection
+from testbed.api import JsonObject
+from testbed.controllers import ALONE, Controller, controller
+from testbed.controlplane import ControlPlane
+from testbed.inventory import Inventory
+from testbed.namespaces import Namespace
+from testbed.pods import pod
+from testbed.programs import webhook_server
+from testbed.waiting import wait_for
+from testbed.webhooks import ANNOTATION, registered
+from webhook import constants
+from webhook.cluster import client_config
 from webhook.cluster.api import METADATA, Api, path
 from webhook.core import claims
 from webhook.settings import Settings
@@ -148,7 +148,7 @@ def wait_for_claims(namespace: Namespace, count: int) -> tuple[int, float]:
 
 def claim(made: JsonObject) -> JsonObject:
     """The claim that the controller would make for the pod."""
-    wanted = claims.companion(made["metadata"], Settings().policy())
+    wanted = claims.companion(made["metadata"], Settings().admission_config())
     assert wanted is not None
     return dict(wanted)
 
@@ -156,7 +156,7 @@ def claim(made: JsonObject) -> JsonObject:
 def bare_loop(kubeconfig: str, manifests: list[JsonObject]) -> None:
     """Creates them through the controller's client with as many threads as it has workers; does nothing else."""
     workers = Settings().claim_workers
-    api = Api(connection.from_kubeconfig(kubeconfig), connections=workers, user_agent="bare-loop")
+    api = Api(client_config.from_kubeconfig(kubeconfig), connections=workers, user_agent="bare-loop")
 
     def create(manifest: JsonObject) -> None:
         where = path("resource.k8s.io/v1", "resourceclaims", manifest["metadata"]["namespace"])
@@ -168,7 +168,7 @@ def bare_loop(kubeconfig: str, manifests: list[JsonObject]) -> None:
 
 def template() -> JsonObject:
     """A ResourceClaimTemplate of the same request, as one writes it by hand."""
-    annotations = {ANNOTATION: FIT, vocabulary.CLAIM: "llama-7b-claim-0123456789"}
+    annotations = {ANNOTATION: FIT, constants.CLAIM: "llama-7b-claim-0123456789"}
     request = claim({"metadata": {"annotations": annotations, "namespace": "any", "name": "any", "uid": "any"}})
     return {
         "apiVersion": "resource.k8s.io/v1",

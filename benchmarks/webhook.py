@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.servers import Running, free_port, running
-from tests.cluster.certificates import Pair, mint
+from testbed.certificates import Pair, mint
 
 ROUNDS = 15
 CONNECTIONS = 8

@@ -29,9 +29,11 @@ from typing import Any
 import yaml
 
 from certs import mint, pem
-from webhook.core import claims, modelfit, patch
-from webhook.core.policy import Policy
-from webhook.errors import Refusal
+from webhook.core import claims
+from webhook.core.admission import json_patch
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.fits import model_fit
+from webhook.errors import Denied
 
 HERE = Path(__file__).parent
 HOST = "127.0.0.1"
@@ -45,12 +47,12 @@ def main(path: Path) -> None:
     """Shows the job. Exits with a message where a step fails."""
     fit = path.read_text("utf-8")
     try:
-        need = modelfit.read(fit, path.name)
-    except Refusal as refusal:
+        requirements = model_fit.read(fit, path.name)
+    except Denied as refusal:
         sys.exit(f"{refusal}")
     pod = annotated(fit)
-    step("1", f"llmfit has printed what {need.model or 'the model'} needs: {path.name}.")
-    say(f"GPU memory {need.gpu_memory_quantity}, system memory {need.memory_quantity or 'not said'}.")
+    step("1", f"llmfit has printed what {requirements.model or 'the model'} needs: {path.name}.")
+    say(f"GPU memory {requirements.gpu_memory_quantity}, system memory {requirements.memory_quantity or 'not said'}.")
     step("2", "That JSON goes into one annotation of a Pod. There is no word of a GPU in its spec.")
     show(document(pod, WIDTH))
     step("3", "The Pod is created: the API server asks the webhook, over TLS.")
@@ -63,12 +65,12 @@ def main(path: Path) -> None:
     if not response["allowed"]:
         sys.exit(f"refused: {response['status']['message']}")
     operations = json.loads(base64.b64decode(response["patch"]))
-    admitted: Document = patch.applied(json.loads(json.dumps(pod)), operations)
+    admitted: Document = json_patch.applied(json.loads(json.dumps(pod)), operations)
     step("4", f"The answer is a JSON patch of {len(operations)} operations. The Pod as it is admitted (+ is new):")
     difference(document(pod, WIDTH), document(admitted, WIDTH))
     # From here on it has what the API server gives to an object that it stores.
     stored = admitted["metadata"] | {"uid": str(uuid.uuid4()), "namespace": "default"}
-    claim = claims.companion(stored, Policy())
+    claim = claims.companion(stored, AdmissionConfig())
     if claim is None:
         step("5", "The model needs no GPU, so there is no ResourceClaim: the memory request is all.")
         return

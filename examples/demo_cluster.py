@@ -10,13 +10,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.cluster import assets, pods
-from tests.cluster.controllers import operated
-from tests.cluster.controlplane import ControlPlane
+from testbed import assets, pods
+from testbed.controllers import operated
+from testbed.controlplane import ControlPlane
+from testbed.inventory import Inventory
+from testbed.namespaces import Namespace
+from testbed.waiting import wait_for
 from tests.cluster.drivers import nvidia
-from tests.cluster.inventory import Inventory
-from tests.cluster.namespaces import Namespace
-from tests.cluster.waiting import wait_for
 
 FIT = {"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 38}
 

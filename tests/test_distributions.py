@@ -60,7 +60,7 @@ def test_the_wheel_installs_alone(built: Path, tmp_path: Path) -> None:
     python = tmp_path / "venv" / "bin" / "python"
     quiet = ["--quiet", "--no-index", "--no-deps", "--disable-pip-version-check"]
     subprocess.run([python, "-m", "pip", "install", *quiet, wheel], check=True)
-    code = "from webhook.core import decide; from webhook import vocabulary; print(vocabulary.MODEL_FIT)"
+    code = "from webhook.core.admission import decide; from webhook import constants; print(constants.MODEL_FIT)"
     done = subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "llmfit.ai/model-fit\n"
     assert python.with_name("modelfit").exists()

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from webhook import vocabulary
+from webhook import constants
 
 
 class Reason(StrEnum):
@@ -68,8 +68,8 @@ _SENTENCES = {
     Reason.ALREADY_INJECTED: "the pod already carries all of it",
     Reason.CPU_ONLY: "the model needs no GPU memory, so there is nothing to claim",
     Reason.VALID: "the annotation is valid",
-    Reason.NOT_ANNOTATED: f"the pod has no {vocabulary.MODEL_FIT} annotation",
-    Reason.DISABLED: f"the pod is labelled {vocabulary.INJECT}: {vocabulary.INJECT_DISABLED}",
+    Reason.NOT_ANNOTATED: f"the pod has no {constants.MODEL_FIT} annotation",
+    Reason.DISABLED: f"the pod is labelled {constants.INJECT}: {constants.INJECT_DISABLED}",
     Reason.NOT_A_POD: "the object is not of a kind that is looked at",
     Reason.NOT_A_CREATE: "a pod's claims can only be set when it is created",
     Reason.SUBRESOURCE: "subresources are left alone",

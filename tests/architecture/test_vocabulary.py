@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.sources import ROOT, literals, modules, tree
-from webhook import vocabulary
+from webhook import constants
 
-KEYS = {value for name, value in vars(vocabulary).items() if name.isupper() and "/" in str(value)}
+KEYS = {value for name, value in vars(constants).items() if name.isupper() and "/" in str(value)}
 OURS = re.compile(r"llmfit\.ai/[-\w]+")
 
 # In a profile the domain is the driver's own: llmfit's DRA driver publishes attributes under it.

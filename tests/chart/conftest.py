@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from testbed import assets
 from tests.chart import installing
 from tests.chart.helm import REMEDY, Helm, found
-from tests.cluster import assets
 
 _FOUND = found()
 

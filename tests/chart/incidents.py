@@ -16,12 +16,12 @@ from typing import TypeAlias
 from tests.controller.doubles import Script
 from tests.controller.examples import pod
 from tests.wire.certificates import Authority
-from webhook.controller import metrics as controller
-from webhook.controller.audit import Audit
+from webhook.controller import controller_metrics as controller
 from webhook.controller.events import Recorder
-from webhook.observe import metrics as webhook
+from webhook.controller.uninjected_pods import UninjectedPodScanner
+from webhook.observe import admission_metrics as webhook
 from webhook.reasons import Reason
-from webhook.server.tls import ServingCertificate
+from webhook.server.serving_certificate import ServingCertificate
 from webhook.settings import Settings
 
 STEP = 60
@@ -52,8 +52,8 @@ class World:
     """Its page; it shows of a webhook nothing but failures."""
 
     def __post_init__(self) -> None:
-        script, policy = Script(), Settings().policy()
-        audit = Audit(script.api, policy, Recorder(script.api, "controller"), frozenset())
+        script, policy = Script(), Settings().admission_config()
+        audit = UninjectedPodScanner(script.api, policy, Recorder(script.api, "controller"), frozenset())
 
         def look() -> None:
             script.answers = [{"items": []}, {"items": [{"metadata": each} for each in self.pods]}]

@@ -9,23 +9,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from testbed import workspace
+from testbed.api import Answer, Api, JsonObject
+from testbed.certificates import Pair, mint
+from testbed.controlplane import ControlPlane
+from testbed.inventory import Inventory
+from testbed.namespaces import Namespace
+from testbed.node.kubelet import Kubelet
+from testbed.node.network import ServiceProxy
+from testbed.paths import path
+from testbed.pods import pod
+from testbed.servers import Options
+from testbed.waiting import wait_for
 from tests.chart.helm import Helm
 from tests.chart.manual import CHART
 from tests.chart.matrix import LONGEST_NAMESPACE
-from tests.chart.node.kubelet import Kubelet
-from tests.chart.node.network import ServiceProxy
 from tests.chart.rendering import Values
-from tests.cluster import workspace
-from tests.cluster.api import Answer, Api, JsonObject
-from tests.cluster.certificates import Pair, mint
-from tests.cluster.controlplane import ControlPlane
 from tests.cluster.drivers import nvidia
-from tests.cluster.inventory import Inventory
-from tests.cluster.namespaces import Namespace
-from tests.cluster.paths import path
-from tests.cluster.pods import pod
-from tests.cluster.servers import Options
-from tests.cluster.waiting import wait_for
 
 RELEASE, NAMESPACE = "modelfit", "gpu-system"
 ANNOTATION = "llmfit.ai/model-fit"

@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from testbed import assets
+from testbed.programs import REPOSITORY
 from tests.chart.helm import Helm
 from tests.chart.installing import Cluster
-from tests.cluster import assets
-from tests.cluster.programs import REPOSITORY
 
 
 class Page:

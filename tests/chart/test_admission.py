@@ -9,14 +9,14 @@ from tests.chart.helm import Helm
 from tests.chart.rendering import JsonObject, render
 from tests.core import kit
 from tests.core.kit import kind_of, pod, workload
-from webhook import vocabulary
+from webhook import constants
 from webhook.reasons import Reason
 
 pytestmark = pytest.mark.chart
 
 BOTH = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-ANNOTATED: JsonObject = {"metadata": {"annotations": {vocabulary.MODEL_FIT: "{}"}}}
-OTHERWISE: JsonObject = {"metadata": {"annotations": {vocabulary.MODEL_FIT: '{"model": "other"}'}}}
+ANNOTATED: JsonObject = {"metadata": {"annotations": {constants.MODEL_FIT: "{}"}}}
+OTHERWISE: JsonObject = {"metadata": {"annotations": {constants.MODEL_FIT: '{"model": "other"}'}}}
 PLAIN: JsonObject = {"metadata": {"annotations": {"a": "b"}}}
 BARE: JsonObject = {"metadata": {}}
 ENDING: JsonObject = {"metadata": {**OTHERWISE["metadata"], "deletionTimestamp": "2030-01-01T00:00:00Z"}}
@@ -33,7 +33,7 @@ def test_each_webhook_is_declared_as_it_is(helm: Helm, kind: str) -> None:
         assert hook["timeoutSeconds"] == 5
         assert hook["failurePolicy"] == ("Ignore" if hook["name"] == WORKLOADS else "Fail")
         assert hook["matchPolicy"] == "Equivalent"
-        assert hook["name"].endswith(vocabulary.WEBHOOK_NAMES)
+        assert hook["name"].endswith(constants.WEBHOOK_NAMES)
 
 
 def test_the_mutating_webhook_is_asked_about_the_creation_of_pods_and_nothing_else(helm: Helm) -> None:
@@ -61,14 +61,14 @@ def test_namespaces_that_are_left_alone(helm: Helm, kind: str) -> None:
         for name in ("kube-system", "gpu-system", "monitoring"):
             assert not selected(hook["namespaceSelector"], {"kubernetes.io/metadata.name": name})
         assert selected(hook["namespaceSelector"], {"kubernetes.io/metadata.name": "team"})
-        labels = {"kubernetes.io/metadata.name": "team", vocabulary.INJECT: vocabulary.INJECT_DISABLED}
+        labels = {"kubernetes.io/metadata.name": "team", constants.INJECT: constants.INJECT_DISABLED}
         assert not selected(hook["namespaceSelector"], labels)
 
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_pods_labelled_to_be_left_alone_are(helm: Helm, kind: str) -> None:
     for hook in pod_hooks(helm, kind):
-        assert not selected(hook["objectSelector"], {vocabulary.INJECT: vocabulary.INJECT_DISABLED})
+        assert not selected(hook["objectSelector"], {constants.INJECT: constants.INJECT_DISABLED})
         assert selected(hook["objectSelector"], {})
 
 
@@ -116,13 +116,13 @@ def test_an_operator_can_have_workloads_refused_or_not_asked_about(helm: Helm) -
     assert [hook["name"] for hook in without.one(BOTH[1])["webhooks"]] == [PODS]
 
 
-LABELS = {"labels": {vocabulary.INJECT: vocabulary.INJECT_DISABLED}}
+LABELS = {"labels": {constants.INJECT: constants.INJECT_DISABLED}}
 FIT, OTHER_FIT = pod(), pod('{"min_vram_gb": 9}')
 DISABLED_FIT = {**FIT, "metadata": FIT["metadata"] | LABELS}
 NO_ANNOTATIONS: JsonObject = {**FIT, "metadata": {}}
 
 
-OUTSIDE = {"annotations": {vocabulary.MODEL_FIT: "{}"}}
+OUTSIDE = {"annotations": {constants.MODEL_FIT: "{}"}}
 
 
 def owned(version: str, kind: str, **members: object) -> JsonObject:
@@ -138,7 +138,7 @@ def owned(version: str, kind: str, **members: object) -> JsonObject:
         pytest.param(pod(None), OUTSIDE, True, id="annotated outside"),
         pytest.param(pod(None), OUTSIDE | LABELS, False, id="annotated outside and left alone"),
         pytest.param(NO_ANNOTATIONS, OUTSIDE, True, id="annotated outside only"),
-        pytest.param(pod(None), {"annotations": {vocabulary.PROFILE: "amd"}}, False, id="a profile outside"),
+        pytest.param(pod(None), {"annotations": {constants.PROFILE: "amd"}}, False, id="a profile outside"),
         pytest.param(NO_ANNOTATIONS, {}, False, id="no annotations"),
         pytest.param(DISABLED_FIT, {}, False, id="left alone"),
         pytest.param(FIT, LABELS, True, id="labelled outside"),
@@ -178,12 +178,12 @@ def test_only_workloads_with_annotated_templates_are_asked_about(
         pytest.param(FIT, OTHER_FIT, {"deletionTimestamp": "2030-01-01T00:00:00Z"}, False, id="being deleted"),
         *(
             pytest.param(FIT, pod(annotations={key: value}), {}, True, id=f"{key} {value or 'empty'}")
-            for key in (vocabulary.CONTAINERS, vocabulary.PROFILE, vocabulary.DEVICE_COUNT)
+            for key in (constants.CONTAINERS, constants.PROFILE, constants.DEVICE_COUNT)
             for value in ("", "server")
         ),
         pytest.param(
-            pod(annotations={vocabulary.PROFILE: "amd"}),
-            pod(annotations={vocabulary.CONTAINERS: "amd"}),
+            pod(annotations={constants.PROFILE: "amd"}),
+            pod(annotations={constants.CONTAINERS: "amd"}),
             {},
             True,
             id="one for another",
@@ -206,7 +206,7 @@ def test_an_update_of_a_workload_is_asked_about_only_if_it_changes_what_its_temp
     [
         pytest.param({}, OUTSIDE, {}, True, id="added"),
         pytest.param({"annotations": {"a": "b"}}, OUTSIDE, {}, True, id="added to others"),
-        pytest.param(OUTSIDE, {"annotations": {vocabulary.MODEL_FIT: "[]"}}, {}, True, id="changed"),
+        pytest.param(OUTSIDE, {"annotations": {constants.MODEL_FIT: "[]"}}, {}, True, id="changed"),
         pytest.param(OUTSIDE, OUTSIDE, {}, False, id="unchanged"),
         pytest.param(OUTSIDE, {"annotations": {**OUTSIDE["annotations"], "a": "b"}}, {}, False, id="another"),
         pytest.param(OUTSIDE, {}, {}, False, id="removed"),

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from testbed.promql import Prometheus
 from tests.chart.incidents import PLAYS
 from tests.chart.manual import CHART
-from tests.chart.promql import Prometheus
 
 ALERTS = yaml.safe_load((CHART / "files" / "alerts" / "modelfit.yaml").read_text())
 RULES = {rule["alert"]: rule for group in ALERTS["groups"] for rule in group["rules"]}

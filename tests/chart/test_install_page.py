@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from testbed.certificates import mint
+from testbed.paths import path
+from testbed.waiting import wait_for
 from tests.chart import manual
 from tests.chart.helm import Helm
 from tests.chart.installing import Cluster, injected, labelled
 from tests.chart.pages import Page, Shell
 from tests.chart.rendering import render
-from tests.cluster.certificates import mint
-from tests.cluster.paths import path
-from tests.cluster.waiting import wait_for
 
 PAGE = Page("install.md")
 OURS = "app.kubernetes.io/name=modelfit"

@@ -16,10 +16,10 @@ from tests.chart.helm import Helm
 from tests.chart.manual import CHART
 from tests.chart.matrix import MATRIX
 from tests.chart.rendering import render
-from webhook.cluster.failures import Kind
-from webhook.controller import metrics as controller
-from webhook.controller.outcomes import Outcome
-from webhook.observe import metrics as webhook
+from webhook.cluster.api_errors import ErrorReason
+from webhook.controller import controller_metrics as controller
+from webhook.controller.results import ClaimResult
+from webhook.observe import admission_metrics as webhook
 from webhook.reasons import Reason
 
 Series = tuple[str, dict[str, str]]
@@ -48,11 +48,11 @@ def series() -> list[Series]:
     for cause in get_args(webhook.Cause):
         webhook.broken_connection(cause)
     webhook.serving_certificate(1e9)
-    for outcome in Outcome:
+    for outcome in ClaimResult:
         controller.outcome(outcome)
         controller.event(outcome, "written")
     controller.created(0.1)
-    controller.failed(Kind.UNREACHABLE)
+    controller.failed(ErrorReason.UNREACHABLE)
     for certificate in ("leaf", "authority"):
         controller.certificate_end(certificate, None)
     controller.certificate_kept("modelfit/modelfit-tls", datetime.now(UTC))

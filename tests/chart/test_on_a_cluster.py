@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from testbed.api import ApiError, collection_of
+from testbed.node.pod import LocalPod
+from testbed.paths import path
+from testbed.waiting import wait_for
 from tests.chart.helm import Helm, HelmFailed
 from tests.chart.installing import ANNOTATION, NAMESPACE, RELEASE, Cluster, Customers, injected, labelled
 from tests.chart.manual import CHART
 from tests.chart.matrix import LONGEST_NAMESPACE, LONGEST_RELEASE, MATRIX
-from tests.chart.node.pod import LocalPod
 from tests.chart.rendering import JsonObject, Values, render
-from tests.cluster.api import ApiError, collection_of
-from tests.cluster.paths import path
-from tests.cluster.waiting import wait_for
 
 pytestmark = [pytest.mark.chart, pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -8,16 +8,16 @@ import pytest
 import yaml
 from cryptography import x509
 
+from testbed.node.pod import LocalPod
+from testbed.paths import path
+from testbed.waiting import wait_for
 from tests.chart.helm import Helm
 from tests.chart.installing import Cluster, Customers, labelled
 from tests.chart.manual import CHART
-from tests.chart.node.pod import LocalPod
 from tests.chart.pages import Page, Shell
 from tests.chart.rendering import Values
-from tests.cluster.paths import path
-from tests.cluster.waiting import wait_for
-from webhook.controller import metrics as controller
-from webhook.observe import metrics as webhook
+from webhook.controller import controller_metrics as controller
+from webhook.observe import admission_metrics as webhook
 
 PAGE = Page("operations.md")
 NAME = "modelfit"

@@ -12,7 +12,7 @@ from tests.chart.helm import Helm
 from tests.chart.manual import CHART
 from tests.chart.matrix import MATRIX
 from tests.chart.rendering import JsonObject, Values, render
-from webhook import cli, vocabulary
+from webhook import cli, constants
 from webhook.settings import Settings, load
 
 pytestmark = pytest.mark.chart
@@ -64,13 +64,13 @@ def test_the_keys_are_those_of_the_program(helm: Helm) -> None:
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
         for hook in rendered.one(kind)["webhooks"]:
             expression = hook["matchConditions"][0]["expression"]
-            assert f"'{vocabulary.MODEL_FIT}' in " in expression
+            assert f"'{constants.MODEL_FIT}' in " in expression
             if hook["name"].startswith("workloads."):
                 # Its templates may be labelled, where no selector looks.
-                assert f"metadata.labels['{vocabulary.INJECT}'] == '{vocabulary.INJECT_DISABLED}'" in expression
+                assert f"metadata.labels['{constants.INJECT}'] == '{constants.INJECT_DISABLED}'" in expression
                 continue
             assert hook["objectSelector"]["matchExpressions"] == [
-                {"key": vocabulary.INJECT, "operator": "NotIn", "values": [vocabulary.INJECT_DISABLED]}
+                {"key": constants.INJECT, "operator": "NotIn", "values": [constants.INJECT_DISABLED]}
             ]
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from testbed import certified
 from tests.chart.helm import Helm
 from tests.chart.matrix import MATRIX
 from tests.chart.rendering import JsonObject, Values, render
-from tests.cluster import certified
-from webhook import vocabulary
+from webhook import constants
 
 pytestmark = pytest.mark.chart
 
@@ -116,4 +116,4 @@ def test_every_webhook_has_a_name_by_which_the_controller_knows_it_as_its_own(he
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
         names = [hook["name"] for hook in rendered.one(kind)["webhooks"]]
         assert names
-        assert all(name.endswith(vocabulary.WEBHOOK_NAMES) for name in names)
+        assert all(name.endswith(constants.WEBHOOK_NAMES) for name in names)

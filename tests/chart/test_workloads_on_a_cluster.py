@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from testbed.kubectl import Result
+from testbed.paths import path
+from testbed.waiting import wait_for
 from tests.chart.helm import Helm
 from tests.chart.installing import ANNOTATION, MODEL, NAMESPACE, RELEASE, Cluster
 from tests.chart.rendering import JsonObject, Values
-from tests.cluster.kubectl import Result
-from tests.cluster.paths import path
-from tests.cluster.waiting import wait_for
 from tests.core.kit import WORKLOADS, pod, workload
 
 pytestmark = [pytest.mark.chart, pytest.mark.cluster, pytest.mark.timeout(600)]

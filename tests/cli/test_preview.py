@@ -10,7 +10,7 @@ import yaml
 from tests.cli.conftest import Run
 from tests.core import kit
 from webhook.core import claims
-from webhook.core.policy import Policy
+from webhook.core.admission_config import AdmissionConfig
 
 POD = """
 apiVersion: v1
@@ -121,7 +121,7 @@ def test_a_call_that_cannot_be_used_gives_one_message_and_no_output(arguments: l
 
 def test_the_claim_is_the_one_that_the_controller_makes(modelfit: Run) -> None:
     pod, claim = yaml.safe_load_all(modelfit("preview", "-f", "-", stdin=POD).out)
-    made = claims.companion(pod["metadata"] | {"uid": "u"}, Policy())
+    made = claims.companion(pod["metadata"] | {"uid": "u"}, AdmissionConfig())
     assert made is not None
     metadata = made["metadata"]
     assert isinstance(metadata, dict)

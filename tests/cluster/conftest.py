@@ -9,15 +9,15 @@ from contextlib import ExitStack
 
 import pytest
 
-from . import assets
-from .controlplane import ControlPlane
-from .evidence import keep_logs
-from .inventory import Inventory
-from .namespaces import Namespace
-from .processes import Process
-from .programs import WebhookServer, webhook_server
-from .servers import Options
-from .webhooks import registered
+from testbed import assets
+from testbed.controlplane import ControlPlane
+from testbed.evidence import keep_logs
+from testbed.inventory import Inventory
+from testbed.namespaces import Namespace
+from testbed.processes import Process
+from testbed.programs import WebhookServer, webhook_server
+from testbed.servers import Options
+from testbed.webhooks import registered
 
 _STARTED = pytest.StashKey[float]()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from . import assets, build, evidence, workspace
+from testbed import assets, build, evidence, workspace
 
 PACKAGE = Path(build.__file__).parent
 

@@ -12,12 +12,12 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from .certified import FOREIGN, MUTATING_KIND, VALIDATING_KIND, Installation, Replica, rules
-from .controllers import NAMESPACE, USER, controller, running
-from .controlplane import ControlPlane
-from .paths import path
-from .servers import Options
-from .waiting import stays, wait_for
+from testbed.certified import FOREIGN, MUTATING_KIND, VALIDATING_KIND, Installation, Replica, rules
+from testbed.controllers import NAMESPACE, USER, controller, running
+from testbed.controlplane import ControlPlane
+from testbed.paths import path
+from testbed.servers import Options
+from testbed.waiting import stays, wait_for
 
 pytestmark = pytest.mark.cluster
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from . import workspace
-from .api import JsonObject
-from .certificates import mint
-from .certified import FOREIGN, MUTATING_KIND, OURS, VALIDATING_KIND, Installation
-from .controllers import Controller, running
-from .controlplane import ControlPlane
-from .paths import path
-from .waiting import wait_for
+from testbed import workspace
+from testbed.api import JsonObject
+from testbed.certificates import mint
+from testbed.certified import FOREIGN, MUTATING_KIND, OURS, VALIDATING_KIND, Installation
+from testbed.controllers import Controller, running
+from testbed.controlplane import ControlPlane
+from testbed.paths import path
+from testbed.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 import pytest
 from cryptography import x509
 
-from .certified import Installation, Replica
-from .controllers import LONG, controller, running
-from .controlplane import ControlPlane
-from .reviewers import Reviewers
-from .waiting import wait_for
+from testbed.certified import Installation, Replica
+from testbed.controllers import LONG, controller, running
+from testbed.controlplane import ControlPlane
+from testbed.reviewers import Reviewers
+from testbed.waiting import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 

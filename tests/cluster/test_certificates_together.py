@@ -8,11 +8,11 @@ from contextlib import ExitStack
 import pytest
 from cryptography import x509
 
-from .certified import OURS, Installation, Replica
-from .controllers import ALONE, LONG, controller, running
-from .controlplane import ControlPlane
-from .processes import Process
-from .waiting import stays, wait_for
+from testbed.certified import OURS, Installation, Replica
+from testbed.controllers import ALONE, LONG, controller, running
+from testbed.controlplane import ControlPlane
+from testbed.processes import Process
+from testbed.waiting import stays, wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.claims import against_bare_loop, against_templates, measured_plane, wait_for_claims
-
-from .controllers import ALONE, LONG, Controller, running
-from .controlplane import ControlPlane
-from .injected import create_all, injected_pod
-from .namespaces import Namespace
-from .servers import Options
-from .waiting import wait_for
+from testbed.controllers import ALONE, LONG, Controller, running
+from testbed.controlplane import ControlPlane
+from testbed.injected import create_all, injected_pod
+from testbed.namespaces import Namespace
+from testbed.servers import Options
+from testbed.waiting import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 

@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from webhook.cluster import connection
+from testbed.certificates import mint
+from testbed.controllers import ALONE, NAMESPACE, USER, controller, permit, running
+from testbed.controlplane import ControlPlane
+from testbed.injected import each_has_its_claim, injected_pod
+from testbed.namespaces import Namespace
+from testbed.paths import path
+from testbed.waiting import wait_for
+from webhook.cluster import client_config
 from webhook.cluster.api import Api
-from webhook.cluster.failures import Failure, Kind
-
-from .certificates import mint
-from .controllers import ALONE, NAMESPACE, USER, controller, permit, running
-from .controlplane import ControlPlane
-from .injected import each_has_its_claim, injected_pod
-from .namespaces import Namespace
-from .paths import path
-from .waiting import wait_for
+from webhook.cluster.api_errors import ApiError, ErrorReason
 
 pytestmark = pytest.mark.cluster
 
@@ -37,7 +36,7 @@ def service_account(controlplane: ControlPlane, tmp_path: Path) -> Path:
 def in_cluster(plane: ControlPlane, folder: Path) -> Api:
     host, _, port = plane.server.removeprefix("https://").partition(":")
     environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
-    found = connection.in_cluster(environ, folder)
+    found = client_config.in_cluster(environ, folder)
     assert found.namespace == NAMESPACE
     return Api(found, connections=2, user_agent="test")
 
@@ -67,13 +66,13 @@ def test_with_a_kubeconfig_a_proxy_is_used_and_no_proxy_is_heeded(
     for exempt, works in (("127.0.0.0/8", True), ("example.org", False)):
         for name in ("NO_PROXY", "no_proxy"):
             monkeypatch.setenv(name, exempt)
-        api = Api(connection.from_kubeconfig(file), connections=1, user_agent="test")
+        api = Api(client_config.from_kubeconfig(file), connections=1, user_agent="test")
         if works:
             api.call("GET", "/version")
         else:
-            with pytest.raises(Failure) as failure:
+            with pytest.raises(ApiError) as failure:
                 api.call("GET", "/version")
-            assert failure.value.kind is Kind.UNREACHABLE
+            assert failure.value.reason is ErrorReason.UNREACHABLE
 
 
 def test_a_token_that_was_rotated_is_read_again_when_the_old_one_is_refused(
@@ -92,8 +91,8 @@ def test_a_token_that_was_rotated_is_read_again_when_the_old_one_is_refused(
     def refused() -> bool:
         try:
             api.call("POST", who, body=me)
-        except Failure as failure:
-            return failure.kind is Kind.UNAUTHORIZED
+        except ApiError as failure:
+            return failure.reason is ErrorReason.UNAUTHORIZED
         return False
 
     # The API server remembers for ten seconds that a token was good.
@@ -113,9 +112,9 @@ def test_a_server_that_is_not_trusted_is_not_talked_to(controlplane: ControlPlan
     cluster["certificate-authority"] = str(other.ca)
     file = tmp_path / "kubeconfig"
     file.write_text(yaml.safe_dump(config))
-    with pytest.raises(Failure) as failure:
-        Api(connection.from_kubeconfig(str(file)), connections=1, user_agent="test").call("GET", "/version")
-    assert failure.value.kind is Kind.UNTRUSTED
+    with pytest.raises(ApiError) as failure:
+        Api(client_config.from_kubeconfig(str(file)), connections=1, user_agent="test").call("GET", "/version")
+    assert failure.value.reason is ErrorReason.UNTRUSTED
 
 
 def test_the_controller_works_beside_a_dead_proxy(controlplane: ControlPlane, namespace: Namespace) -> None:

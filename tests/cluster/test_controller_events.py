@@ -8,18 +8,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from .api import JsonObject
-from .claims import allocated, claim, request
-from .controllers import Controller, running
-from .controlplane import ControlPlane
-from .devices import DeviceClass
-from .drivers import nvidia
-from .foreign import ForeignWebhook, refuse
-from .injected import each_has_its_claim, injected_pod, our_claims
-from .inventory import Inventory
-from .namespaces import Namespace
-from .paths import path
-from .waiting import stays, wait_for
+from testbed.api import JsonObject
+from testbed.claims import allocated, claim, request
+from testbed.controllers import Controller, running
+from testbed.controlplane import ControlPlane
+from testbed.devices import DeviceClass
+from testbed.foreign import ForeignWebhook, refuse
+from testbed.injected import each_has_its_claim, injected_pod, our_claims
+from testbed.inventory import Inventory
+from testbed.namespaces import Namespace
+from testbed.paths import path
+from testbed.waiting import stays, wait_for
+from tests.cluster.drivers import nvidia
 
 pytestmark = pytest.mark.cluster
 

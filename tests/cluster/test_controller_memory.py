@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from .controllers import ALONE, controller
-from .controlplane import ControlPlane
-from .injected import ANNOTATED, create_all, injected_pod, our_claims
-from .namespaces import Namespace
-from .pods import pod
-from .waiting import wait_for
+from testbed.controllers import ALONE, controller
+from testbed.controlplane import ControlPlane
+from testbed.injected import ANNOTATED, create_all, injected_pod, our_claims
+from testbed.namespaces import Namespace
+from testbed.pods import pod
+from testbed.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
 

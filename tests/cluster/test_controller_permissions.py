@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from .claims import claim, request
-from .controllers import RULES, USER, permit, running
-from .controlplane import ControlPlane
-from .injected import ANNOTATED, create_all, injected_pod
-from .namespaces import Namespace
-from .pods import pod
-from .servers import Options
-from .waiting import wait_for
+from testbed.claims import claim, request
+from testbed.controllers import RULES, USER, permit, running
+from testbed.controlplane import ControlPlane
+from testbed.injected import ANNOTATED, create_all, injected_pod
+from testbed.namespaces import Namespace
+from testbed.pods import pod
+from testbed.servers import Options
+from testbed.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
 

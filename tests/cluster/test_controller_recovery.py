@@ -8,17 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from .api import JsonObject
-from .claims import claim, request
-from .controllers import ALONE, LONG, controller, running
-from .controlplane import ControlPlane
-from .injected import ANNOTATED, create_all, each_has_its_claim, injected_pod, our_claims
-from .namespaces import Namespace
-from .pods import pod
-from .programs import WebhookServer
-from .relay import Relay
-from .servers import Options
-from .waiting import stays, wait_for
+from testbed.api import JsonObject
+from testbed.claims import claim, request
+from testbed.controllers import ALONE, LONG, controller, running
+from testbed.controlplane import ControlPlane
+from testbed.injected import ANNOTATED, create_all, each_has_its_claim, injected_pod, our_claims
+from testbed.namespaces import Namespace
+from testbed.pods import pod
+from testbed.programs import WebhookServer
+from testbed.relay import Relay
+from testbed.servers import Options
+from testbed.waiting import stays, wait_for
 
 pytestmark = pytest.mark.cluster
 

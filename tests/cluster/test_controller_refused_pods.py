@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from .api import ApiError, JsonObject
-from .controllers import Controller, operated
-from .controlplane import ControlPlane
-from .foreign import ForeignWebhook, refuse
-from .injected import ANNOTATED, each_has_its_claim
-from .namespaces import Namespace
-from .pods import deployment, pod
-from .waiting import stays, wait_for
-from .webhooks import MUTATING, calls, registered_for_pods
+from testbed.api import ApiError, JsonObject
+from testbed.controllers import Controller, operated
+from testbed.controlplane import ControlPlane
+from testbed.foreign import ForeignWebhook, refuse
+from testbed.injected import ANNOTATED, each_has_its_claim
+from testbed.namespaces import Namespace
+from testbed.pods import deployment, pod
+from testbed.waiting import stays, wait_for
+from testbed.webhooks import MUTATING, calls, registered_for_pods
 
 pytestmark = pytest.mark.cluster
 

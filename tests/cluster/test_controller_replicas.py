@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from .controllers import LEASE, NAMESPACE, Controller, controller, running
-from .controlplane import ControlPlane
-from .injected import create_all, each_has_its_claim, injected_pod
-from .namespaces import Namespace
-from .paths import path
-from .relay import Relay
-from .waiting import stays, wait_for
+from testbed.controllers import LEASE, NAMESPACE, Controller, controller, running
+from testbed.controlplane import ControlPlane
+from testbed.injected import create_all, each_has_its_claim, injected_pod
+from testbed.namespaces import Namespace
+from testbed.paths import path
+from testbed.relay import Relay
+from testbed.waiting import stays, wait_for
 
 pytestmark = pytest.mark.cluster
 

@@ -9,15 +9,15 @@ from collections.abc import Callable
 import pytest
 import yaml
 
-from .claims import claim, request
-from .controllers import ALONE, NAMESPACE, RULES, controller, running
-from .controlplane import ControlPlane
-from .injected import create_all, each_has_its_claim, injected_pod
-from .namespaces import Namespace
-from .paths import path
-from .rbac import grant
-from .servers import Options
-from .waiting import stays, wait_for
+from testbed.claims import claim, request
+from testbed.controllers import ALONE, NAMESPACE, RULES, controller, running
+from testbed.controlplane import ControlPlane
+from testbed.injected import create_all, each_has_its_claim, injected_pod
+from testbed.namespaces import Namespace
+from testbed.paths import path
+from testbed.rbac import grant
+from testbed.servers import Options
+from testbed.waiting import stays, wait_for
 
 pytestmark = pytest.mark.cluster
 

@@ -7,17 +7,17 @@ from collections.abc import Callable
 
 import pytest
 
-from .api import JsonObject
-from .claims import allocated
-from .controllers import ALONE, LONG, controller, running
-from .controlplane import ControlPlane
-from .drivers import nvidia
-from .injected import each_has_its_claim, injected_pod
-from .inventory import Inventory
-from .namespaces import Namespace
-from .paths import path
-from .servers import Options
-from .waiting import wait_for
+from testbed.api import JsonObject
+from testbed.claims import allocated
+from testbed.controllers import ALONE, LONG, controller, running
+from testbed.controlplane import ControlPlane
+from testbed.injected import each_has_its_claim, injected_pod
+from testbed.inventory import Inventory
+from testbed.namespaces import Namespace
+from testbed.paths import path
+from testbed.servers import Options
+from testbed.waiting import wait_for
+from tests.cluster.drivers import nvidia
 
 pytestmark = pytest.mark.cluster
 

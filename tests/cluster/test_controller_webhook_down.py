@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from .api import ApiError
-from .controllers import running
-from .controlplane import ControlPlane
-from .injected import ANNOTATED
-from .namespaces import Namespace
-from .paths import path
-from .pods import deployment, pod
-from .programs import WebhookServer, webhook_server
-from .waiting import stays, wait_for
-from .webhooks import MUTATING, VALIDATING, calls, registered
+from testbed.api import ApiError
+from testbed.controllers import running
+from testbed.controlplane import ControlPlane
+from testbed.injected import ANNOTATED
+from testbed.namespaces import Namespace
+from testbed.paths import path
+from testbed.pods import deployment, pod
+from testbed.programs import WebhookServer, webhook_server
+from testbed.waiting import stays, wait_for
+from testbed.webhooks import MUTATING, VALIDATING, calls, registered
 
 pytestmark = pytest.mark.cluster
 

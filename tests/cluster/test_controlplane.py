@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from . import workspace
-from .api import ApiError, JsonObject, UnreachableError
-from .claims import Allocated, allocated, at_least, claim, request
-from .controlplane import ControlPlane
-from .devices import Device
-from .drivers import example, nvidia
-from .inventory import Inventory
-from .namespaces import Namespace
-from .nodes import create_node, is_ready
-from .paths import path
-from .pods import deployment, pod
-from .rbac import grant
-from .servers import Options
-from .waiting import stays, wait_for
+from testbed import workspace
+from testbed.api import ApiError, JsonObject, UnreachableError
+from testbed.claims import Allocated, allocated, at_least, claim, request
+from testbed.controlplane import ControlPlane
+from testbed.devices import Device
+from testbed.inventory import Inventory
+from testbed.namespaces import Namespace
+from testbed.nodes import create_node, is_ready
+from testbed.paths import path
+from testbed.pods import deployment, pod
+from testbed.rbac import grant
+from testbed.servers import Options
+from testbed.waiting import stays, wait_for
+from tests.cluster.drivers import example, nvidia
 
 pytestmark = pytest.mark.cluster
 

@@ -8,19 +8,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from .api import JsonObject
-from .claims import allocated
-from .controllers import Controller, operated
-from .controlplane import ControlPlane
-from .drivers import nvidia
-from .foreign import ForeignWebhook, allow
-from .injected import ANNOTATED, each_has_its_claim
-from .inventory import Inventory
-from .kubectl import Result
-from .namespaces import Namespace
-from .pods import deployment, job, pod
-from .waiting import wait_for
-from .webhooks import MUTATING, calls, registered_for_pods
+from testbed.api import JsonObject
+from testbed.claims import allocated
+from testbed.controllers import Controller, operated
+from testbed.controlplane import ControlPlane
+from testbed.foreign import ForeignWebhook, allow
+from testbed.injected import ANNOTATED, each_has_its_claim
+from testbed.inventory import Inventory
+from testbed.kubectl import Result
+from testbed.namespaces import Namespace
+from testbed.pods import deployment, job, pod
+from testbed.waiting import wait_for
+from testbed.webhooks import MUTATING, calls, registered_for_pods
+from tests.cluster.drivers import nvidia
 
 pytestmark = pytest.mark.cluster
 

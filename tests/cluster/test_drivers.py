@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from .api import ApiError
-from .claims import allocated, at_least, claim, request
-from .devices import Device
-from .drivers import CLASSES, amd, example, gaudi, hami, intel, llmfit, nvidia, tpu
-from .inventory import Inventory
-from .namespaces import Namespace
-from .pods import pod
-from .waiting import wait_for
+from testbed.api import ApiError
+from testbed.claims import allocated, at_least, claim, request
+from testbed.devices import Device
+from testbed.inventory import Inventory
+from testbed.namespaces import Namespace
+from testbed.pods import pod
+from testbed.waiting import wait_for
+from tests.cluster.drivers import CLASSES, amd, example, gaudi, hami, intel, llmfit, nvidia, tpu
 
 pytestmark = pytest.mark.cluster
 

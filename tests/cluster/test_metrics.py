@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .metrics import total
+from testbed.metrics import total
 
 PAGE = """\
 # HELP calls_total Calls.

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from . import workspace
-from .processes import Process, ProcessEndedError
-from .waiting import wait_for
+from testbed import workspace
+from testbed.processes import Process, ProcessEndedError
+from testbed.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[(__package__ or "").count(".") + 1]
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import pytest
 
-from .controlplane import ControlPlane
-from .inventory import Inventory
-from .namespaces import Namespace
-from .pods import pod
-from .processes import Process
-from .programs import WebhookServer, modelfit, webhook_server
-from .webhooks import ANNOTATION, registered
+from testbed.controlplane import ControlPlane
+from testbed.inventory import Inventory
+from testbed.namespaces import Namespace
+from testbed.pods import pod
+from testbed.processes import Process
+from testbed.programs import WebhookServer, modelfit, webhook_server
+from testbed.webhooks import ANNOTATION, registered
 
 pytestmark = pytest.mark.cluster
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from .relay import Relay
-from .waiting import wait_for
+from testbed.relay import Relay
+from testbed.waiting import wait_for
 
 
 class _Echo(socketserver.BaseRequestHandler):

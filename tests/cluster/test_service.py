@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from .programs import WebhookServer
-from .service import STALE_SECONDS, Endpoints, is_ready
-from .waiting import stays, wait_for
+from testbed.programs import WebhookServer
+from testbed.service import STALE_SECONDS, Endpoints, is_ready
+from testbed.waiting import stays, wait_for
 
 pytestmark = pytest.mark.cluster
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from testbed.api import ApiError
+from testbed.background import Background
+from testbed.controllers import LONG, running
+from testbed.controlplane import ControlPlane
+from testbed.injected import ANNOTATED
+from testbed.namespaces import Namespace
+from testbed.pods import pod
+from testbed.reviewers import Reviewers
+from testbed.service import served, workers
+from testbed.waiting import wait_for
 from tests.soak import peers
 from tests.soak.record import GROWTH, SPARE
-
-from .api import ApiError
-from .background import Background
-from .controllers import LONG, running
-from .controlplane import ControlPlane
-from .injected import ANNOTATED
-from .namespaces import Namespace
-from .pods import pod
-from .reviewers import Reviewers
-from .service import served, workers
-from .waiting import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

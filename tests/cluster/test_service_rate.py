@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import pytest
 
-from .controllers import LONG
-from .controlplane import ControlPlane
-from .creators import Driven, drive
-from .injected import ANNOTATED
-from .namespaces import Namespace
-from .pods import pod
-from .programs import WebhookServer
-from .times import percentile
+from testbed.controllers import LONG
+from testbed.controlplane import ControlPlane
+from testbed.creators import Driven, drive
+from testbed.injected import ANNOTATED
+from testbed.namespaces import Namespace
+from testbed.pods import pod
+from testbed.programs import WebhookServer
+from testbed.times import percentile
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

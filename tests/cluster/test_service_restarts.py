@@ -9,14 +9,13 @@ import time
 
 import pytest
 
+from testbed.controllers import LONG, running
+from testbed.controlplane import ControlPlane
+from testbed.idlers import Idlers
+from testbed.namespaces import Namespace
+from testbed.reviewers import Reviewers
+from testbed.service import served
 from tests.soak.load import Customers
-
-from .controllers import LONG, running
-from .controlplane import ControlPlane
-from .idlers import Idlers
-from .namespaces import Namespace
-from .reviewers import Reviewers
-from .service import served
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from testbed.controlplane import ControlPlane
 from tests.soak.plan import SHORT
 from tests.soak.run import run
 from tests.soak.table import table
-
-from .controlplane import ControlPlane
 
 pytestmark = pytest.mark.cluster
 

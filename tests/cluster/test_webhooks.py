@@ -8,17 +8,15 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from tests.chart.manual import CHART
-from tests.chart.promql import Prometheus
-
-from .api import ApiError, JsonObject
-from .controlplane import ControlPlane
-from .foreign import ForeignWebhook, allow, refuse
-from .namespaces import Namespace
-from .pods import cron_job, deployment, pod
-from .ports import free_port
-from .waiting import NotInTimeError, wait_for
-from .webhooks import (
+from testbed.api import ApiError, JsonObject
+from testbed.controlplane import ControlPlane
+from testbed.foreign import ForeignWebhook, allow, refuse
+from testbed.namespaces import Namespace
+from testbed.pods import cron_job, deployment, pod
+from testbed.ports import free_port
+from testbed.promql import Prometheus
+from testbed.waiting import NotInTimeError, wait_for
+from testbed.webhooks import (
     ANNOTATION,
     HARMLESS,
     MUTATING,
@@ -29,6 +27,7 @@ from .webhooks import (
     registered,
     registered_for_pods,
 )
+from tests.chart.manual import CHART
 
 pytestmark = pytest.mark.cluster
 

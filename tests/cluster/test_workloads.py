@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from .api import JsonObject
-from .claims import allocated
-from .controllers import LONG, Controller, operated
-from .controlplane import ControlPlane
-from .drivers import amd, example, nvidia, tpu
-from .injected import ANNOTATED, create_all, each_has_its_claim, our_claims, owners
-from .inventory import Inventory
-from .namespaces import Namespace
-from .pods import cron_job, deployment, job, pod, stateful_set
-from .waiting import stays, wait_for
+from testbed.api import JsonObject
+from testbed.claims import allocated
+from testbed.controllers import LONG, Controller, operated
+from testbed.controlplane import ControlPlane
+from testbed.injected import ANNOTATED, create_all, each_has_its_claim, our_claims, owners
+from testbed.inventory import Inventory
+from testbed.namespaces import Namespace
+from testbed.pods import cron_job, deployment, job, pod, stateful_set
+from testbed.waiting import stays, wait_for
+from tests.cluster.drivers import amd, example, nvidia, tpu
 
 pytestmark = pytest.mark.cluster
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from .api import JsonObject
-from .controllers import Controller, operated
-from .controlplane import ControlPlane
-from .injected import ANNOTATED
-from .namespaces import Namespace
-from .pods import pod
-from .waiting import stays
+from testbed.api import JsonObject
+from testbed.controllers import Controller, operated
+from testbed.controlplane import ControlPlane
+from testbed.injected import ANNOTATED
+from testbed.namespaces import Namespace
+from testbed.pods import pod
+from testbed.waiting import stays
 
 pytestmark = pytest.mark.cluster
 

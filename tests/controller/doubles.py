@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import cast
 
 from webhook.cluster.api import Api, JsonObject
-from webhook.cluster.failures import Failure
+from webhook.cluster.api_errors import ApiError
 
 
 class Script:
     """Records the calls, and answers each with the next of `answers`: an object, or a failure that is raised."""
 
-    def __init__(self, *answers: JsonObject | Failure) -> None:
+    def __init__(self, *answers: JsonObject | ApiError) -> None:
         self.answers = list(answers)
         self.calls: list[tuple[str, str]] = []
         self.bodies: list[JsonObject] = []
@@ -19,14 +19,14 @@ class Script:
         self.calls.append((method, path))
         self.bodies.append(body or {})
         answer = self.answers.pop(0) if self.answers else {}
-        if isinstance(answer, Failure):
+        if isinstance(answer, ApiError):
             raise answer
         return answer
 
     def metadata(self, path: str, query: Mapping[str, str], *trim: object) -> tuple[list[JsonObject], str]:
         self.calls.append(("LIST", f"{path} {sorted(query.values())}"))
         answer = self.answers.pop(0) if self.answers else {}
-        if isinstance(answer, Failure):
+        if isinstance(answer, ApiError):
             raise answer
         return cast(list[JsonObject], answer.get("items", [])), "1"
 

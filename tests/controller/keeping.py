@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from certs.policy import Policy
 from tests.controller.objects import Objects
-from webhook.cluster.failures import Failure, Kind
+from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.controller.certificates import Certificates
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -25,12 +25,14 @@ def keeper(objects: Objects, clock: Clock, policy: Policy | None = None) -> Cert
     return Certificates("modelfit/tls", store, configurations, [HOST], policy or Policy(), clock)
 
 
-def failing(kind: Kind, *, method: str = "", path: str = "", retry_after: str = "") -> Callable[[str, str], None]:
+def failing(
+    kind: ErrorReason, *, method: str = "", path: str = "", retry_after: str = ""
+) -> Callable[[str, str], None]:
     """Calls of that method to that path fail."""
 
     def fail(called: str, where: str) -> None:
         if method in ("", called) and where.startswith(path):
-            raise Failure(kind, "no", headers={"Retry-After": retry_after} if retry_after else None)
+            raise ApiError(kind, "no", headers={"Retry-After": retry_after} if retry_after else None)
 
     return fail
 

@@ -5,10 +5,10 @@ import copy
 from collections.abc import Callable
 from typing import Any, cast
 
-from webhook.cluster.admission import WebhookConfiguration
 from webhook.cluster.api import Api, JsonObject
-from webhook.cluster.failures import Failure, Kind
-from webhook.cluster.secrets import SecretStore
+from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.cluster.secret_store import SecretStore
+from webhook.cluster.webhook_configurations import WebhookConfiguration
 
 SECRET = "/api/v1/namespaces/modelfit/secrets/tls"
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
@@ -43,15 +43,15 @@ class Objects:
         if method == "POST":
             name = cast(JsonObject, (body or {})["metadata"])["name"]
             if f"{path}/{name}" in self.there:
-                raise Failure(Kind.ALREADY_EXISTS, "there is one", 409)
+                raise ApiError(ErrorReason.ALREADY_EXISTS, "there is one", 409)
             return self.put(f"{path}/{name}", body or {})
         if path not in self.there:
-            raise Failure(Kind.NOT_FOUND, "none", 404)
+            raise ApiError(ErrorReason.NOT_FOUND, "none", 404)
         if method == "GET":
             return copy.deepcopy(self.there[path])
         assert body is not None
         if cast(JsonObject, body["metadata"])["resourceVersion"] != self.there[path]["metadata"]["resourceVersion"]:
-            raise Failure(Kind.CONFLICT, "changed", 409)
+            raise ApiError(ErrorReason.CONFLICT, "changed", 409)
         if method == "PUT":
             return self.put(path, body)
         assert (method, content_type) == ("PATCH", "application/strategic-merge-patch+json")

@@ -11,8 +11,8 @@ from certs.state import bundle
 from tests.certs.tls_clients import accepts
 from tests.controller.keeping import HOST, NOON, SECOND, Clock, failing, in_place, keeper
 from tests.controller.objects import FOREIGN, MUTATING, OURS, SECRET, VALIDATING, Objects
-from webhook.cluster.failures import Kind
-from webhook.controller import metrics
+from webhook.cluster.api_errors import ErrorReason
+from webhook.controller import controller_metrics
 from webhook.controller.certificates import LOOK_SECONDS
 
 
@@ -88,7 +88,7 @@ def test_a_configuration_that_cannot_be_written_holds_nothing_back(objects: Obje
     ours = keeper(objects, clock)
     ours.look(act=True)
     objects.make_secret()
-    objects.before = failing(Kind.REFUSED, method="PATCH", path=MUTATING)
+    objects.before = failing(ErrorReason.REFUSED, method="PATCH", path=MUTATING)
     ours.look(act=True)
     assert "tls.crt" in objects.data()
     assert objects.bundles()["validate.modelfit.llmfit.ai"] == objects.data()["ca.crt"]
@@ -120,7 +120,7 @@ def test_who_does_not_lead_reads_and_says_what_is_wrong(objects: Objects, clock:
 def test_a_certificate_that_ends_while_nobody_can_look_is_a_problem(objects: Objects, clock: Clock) -> None:
     ours = keeper(objects, clock)
     ours.look(act=True)
-    objects.before = failing(Kind.UNREACHABLE)
+    objects.before = failing(ErrorReason.UNREACHABLE)
     clock.now += timedelta(days=29)
     ours.look(act=True)
     # That the API server is away says nothing about the certificate.
@@ -146,7 +146,7 @@ def test_what_somebody_writes_over_is_healed_and_counted(
 
 
 def sample(name: str, labels: str) -> float:
-    lines = metrics.exposition().decode().splitlines()
+    lines = controller_metrics.exposition().decode().splitlines()
     return next((float(line.split()[-1]) for line in lines if line.startswith(f"{name}{{{labels}}}")), 0.0)
 
 
@@ -187,7 +187,7 @@ def test_a_configuration_that_goes_away_is_told_once_and_counted_for_as_long_as_
         assert missing() == 1
     assert caplog.text.count("webhook configurations are not there") == 1
     # What it cannot see it does not call missing.
-    objects.before = failing(Kind.FORBIDDEN, path=VALIDATING)
+    objects.before = failing(ErrorReason.FORBIDDEN, path=VALIDATING)
     ours.look(act=act)
     assert missing() == 0
     objects.before = lambda method, path: None
@@ -197,7 +197,7 @@ def test_a_configuration_that_goes_away_is_told_once_and_counted_for_as_long_as_
 
 
 def missing() -> float:
-    lines = metrics.exposition().decode().splitlines()
+    lines = controller_metrics.exposition().decode().splitlines()
     (line,) = [line for line in lines if line.startswith("modelfit_webhook_configurations_missing ")]
     return float(line.split()[-1])
 
@@ -214,7 +214,7 @@ def test_an_hour_unattended_no_authority_signs_before_it_is_in_every_configurati
     seen: set[bytes] = set()
     for turn in range(1800):
         clock.now = NOON + turn * 2 * SECOND
-        objects.before = failing(Kind.UNREACHABLE) if turn % 97 < 4 else lambda method, path: None
+        objects.before = failing(ErrorReason.UNREACHABLE) if turn % 97 < 4 else lambda method, path: None
         if turn % 41 == 7:
             objects.write_bundle(MUTATING if turn % 2 else VALIDATING, b"")
         ours.look(act=True)

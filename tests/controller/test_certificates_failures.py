@@ -8,12 +8,12 @@ from certs import entries, pem
 from tests.certs.tls_clients import accepts
 from tests.controller.keeping import HOST, NOON, Clock, failing, in_place, keeper
 from tests.controller.objects import MUTATING, SECRET, Objects
-from webhook.cluster.failures import Kind
+from webhook.cluster.api_errors import ErrorReason
 from webhook.controller.certificates import FIRST_PAUSE, LONGEST_PAUSE, LOOK_SECONDS
 
 
 def test_one_configuration_that_may_not_be_read_leaves_the_other_one_healed(objects: Objects, clock: Clock) -> None:
-    objects.before = failing(Kind.FORBIDDEN, path=MUTATING)
+    objects.before = failing(ErrorReason.FORBIDDEN, path=MUTATING)
     ours = keeper(objects, clock)
     assert ours.look(act=True) < LOOK_SECONDS
     assert objects.bundles()["validate.modelfit.llmfit.ai"] == objects.data()["ca.crt"]
@@ -21,7 +21,7 @@ def test_one_configuration_that_may_not_be_read_leaves_the_other_one_healed(obje
 
 
 def test_one_configuration_that_may_not_be_written_leaves_the_other_one_healed(objects: Objects, clock: Clock) -> None:
-    objects.before = failing(Kind.REFUSED, method="PATCH", path=MUTATING)
+    objects.before = failing(ErrorReason.REFUSED, method="PATCH", path=MUTATING)
     ours = keeper(objects, clock)
     ours.look(act=True)
     assert objects.bundles()["validate.modelfit.llmfit.ai"] == objects.data()["ca.crt"]
@@ -33,7 +33,7 @@ def test_without_a_view_of_a_configuration_leaves_are_renewed_and_authorities_ar
 ) -> None:
     keeper(objects, clock).look(act=True)
     authorities = objects.data()["ca.crt"]
-    objects.before = failing(Kind.FORBIDDEN, path=MUTATING)
+    objects.before = failing(ErrorReason.FORBIDDEN, path=MUTATING)
     ours = keeper(objects, clock)
     leaves = set()
     # Up to the day on which the authority ends.
@@ -51,7 +51,7 @@ def test_a_secret_that_cannot_be_had_leaves_the_bundles_alone(objects: Objects, 
     keeper(objects, clock).look(act=True)
     before = objects.bundles()
     del objects.there[SECRET]
-    objects.before = failing(Kind.FORBIDDEN, method="POST")
+    objects.before = failing(ErrorReason.FORBIDDEN, method="POST")
     ours = keeper(objects, clock)
     ours.look(act=True)
     assert objects.bundles() == before
@@ -66,15 +66,15 @@ def test_a_secret_that_cannot_be_had_leaves_the_bundles_alone(objects: Objects, 
 
 def test_pauses_grow_with_failures_and_end_with_success(objects: Objects, clock: Clock) -> None:
     ours = keeper(objects, clock)
-    objects.before = failing(Kind.SERVER_ERROR)
+    objects.before = failing(ErrorReason.SERVER_ERROR)
     pauses = [ours.look(act=True) for _ in range(12)]
     assert FIRST_PAUSE / 2 <= pauses[0] <= FIRST_PAUSE
     assert LONGEST_PAUSE / 2 <= pauses[-1] <= LONGEST_PAUSE
-    objects.before = failing(Kind.THROTTLED, retry_after="70")
+    objects.before = failing(ErrorReason.THROTTLED, retry_after="70")
     assert ours.look(act=True) == 70
     objects.before = lambda method, path: None
     assert ours.look(act=True) == LOOK_SECONDS
-    objects.before = failing(Kind.SERVER_ERROR)
+    objects.before = failing(ErrorReason.SERVER_ERROR)
     assert ours.look(act=True) <= FIRST_PAUSE
 
 

@@ -4,7 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from webhook.cluster.failures import Failure, Kind
+from tests.controller.doubles import Script
+from tests.controller.examples import pod
+from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.controller.events import (
     AGAIN_SECONDS,
     BURST,
@@ -15,9 +17,6 @@ from webhook.controller.events import (
     Recorder,
     event,
 )
-
-from .doubles import Script
-from .examples import pod
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 EVENTS = "/api/v1/namespaces/models/events"
@@ -78,7 +77,7 @@ def test_the_same_is_told_once_in_a_while(clock: Clock) -> None:
 
 
 def test_an_event_that_is_there_already_goes_on(clock: Clock) -> None:
-    script = Script(Failure(Kind.ALREADY_EXISTS, "x", 409))
+    script = Script(ApiError(ErrorReason.ALREADY_EXISTS, "x", 409))
     assert Recorder(script.api, "host", clock).warn(pod(), "Forbidden", "why")
     (_, (method, where)) = script.calls
     assert method == "PATCH"
@@ -124,7 +123,7 @@ def test_namespaces_are_forgotten_without_being_given_more(clock: Clock) -> None
 
 
 def test_an_event_that_could_not_be_written_is_tried_again(clock: Clock) -> None:
-    script = Script(Failure(Kind.TIMED_OUT, "x"))
+    script = Script(ApiError(ErrorReason.TIMED_OUT, "x"))
     recorder = Recorder(script.api, "host", clock)
     assert not recorder.warn(pod(), "Forbidden", "x")
     assert recorder.warn(pod(), "Forbidden", "x")

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from webhook.cluster.api import Api, JsonObject
-from webhook.cluster.failures import Failure, Kind
+from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.cluster.informer import SILENCE_SECONDS, WATCH_SECONDS, Informer
 
 
@@ -38,7 +38,7 @@ class Stream:
 class Server:
     """Answers lists and watches from two scripts; when one is at its end, the last answer is repeated."""
 
-    def __init__(self, lists: list[list[JsonObject] | Failure], watches: list[Stream | Failure]) -> None:
+    def __init__(self, lists: list[list[JsonObject] | ApiError], watches: list[Stream | ApiError]) -> None:
         self.lists, self.watches = lists, watches
         self.listed = 0
         self.asked: list[dict[str, str]] = []
@@ -48,7 +48,7 @@ class Server:
     ) -> tuple[list[JsonObject], str]:
         answer = self.lists[min(self.listed, len(self.lists) - 1)]
         self.listed += 1
-        if isinstance(answer, Failure):
+        if isinstance(answer, ApiError):
             raise answer
         for item in answer:
             trim(item)
@@ -58,7 +58,7 @@ class Server:
         assert read_seconds == SILENCE_SECONDS > WATCH_SECONDS == int(query["timeoutSeconds"])
         answer = self.watches[min(len(self.asked), len(self.watches) - 1)]
         self.asked.append(query)
-        if isinstance(answer, Failure):
+        if isinstance(answer, ApiError):
             raise answer
         return answer
 
@@ -70,7 +70,7 @@ class Run:
         self.server = server
         self.changed: list[str] = []
         self.gone: list[str] = []
-        self.failures: list[Kind] = []
+        self.failures: list[ErrorReason] = []
         self.stop = threading.Event()
         self.informer = Informer(
             cast(Api, server),
@@ -79,7 +79,7 @@ class Run:
             trim=without_spec,
             changed=lambda obj: self.changed.append(name(obj)),
             gone=lambda obj: self.gone.append(name(obj)),
-            failed=lambda failure: self.failures.append(failure.kind),
+            failed=lambda failure: self.failures.append(failure.reason),
             selectors={"labelSelector": "a=b"},
         )
         self.informer.start()
@@ -139,10 +139,10 @@ def test_a_bookmark_moves_it_on(run: Callable[[Server], Run]) -> None:
 
 
 @pytest.mark.parametrize(
-    "end", [Stream(expired()), Failure(Kind.EXPIRED, "too old", 410)], ids=["in the watch", "when it is opened"]
+    "end", [Stream(expired()), ApiError(ErrorReason.EXPIRED, "too old", 410)], ids=["in the watch", "when it is opened"]
 )
 def test_when_its_version_is_too_old_it_lists_again_and_tells_what_went_away(
-    end: Stream | Failure, run: Callable[[Server], Run]
+    end: Stream | ApiError, run: Callable[[Server], Run]
 ) -> None:
     # The client's Watch tries once more by itself before it says so.
     it = run(Server([[pod("a"), pod("b")], [pod("b"), pod("c")]], [end, end, Stream()]))
@@ -152,7 +152,7 @@ def test_when_its_version_is_too_old_it_lists_again_and_tells_what_went_away(
 
 
 def test_a_list_that_fails_is_tried_again_and_until_then_it_is_not_synced(run: Callable[[Server], Run]) -> None:
-    down = Failure(Kind.UNREACHABLE, "down")
+    down = ApiError(ErrorReason.UNREACHABLE, "down")
     it = run(Server([down, down, [pod("a")]], [Stream()]))
     assert not it.informer.synced.is_set()
     it.until(it.informer.synced.is_set)
@@ -161,16 +161,16 @@ def test_a_list_that_fails_is_tried_again_and_until_then_it_is_not_synced(run: C
 
 
 def test_a_list_that_is_forbidden_is_told_about(run: Callable[[Server], Run]) -> None:
-    it = run(Server([Failure(Kind.FORBIDDEN, "pods is forbidden", 403)], [Stream()]))
-    it.until(lambda: Kind.FORBIDDEN in it.failures)
+    it = run(Server([ApiError(ErrorReason.FORBIDDEN, "pods is forbidden", 403)], [Stream()]))
+    it.until(lambda: ErrorReason.FORBIDDEN in it.failures)
     assert not it.informer.synced.is_set()
 
 
 @pytest.mark.parametrize(
-    "trouble", [Failure(Kind.UNREACHABLE, "down"), Stream()], ids=["cannot be opened", "ends at once"]
+    "trouble", [ApiError(ErrorReason.UNREACHABLE, "down"), Stream()], ids=["cannot be opened", "ends at once"]
 )
 def test_a_watch_that_keeps_failing_is_not_opened_in_a_hot_loop(
-    trouble: Failure | Stream, run: Callable[[Server], Run]
+    trouble: ApiError | Stream, run: Callable[[Server], Run]
 ) -> None:
     it = run(Server([[]], [trouble]))
     time.sleep(1.5)
@@ -189,7 +189,7 @@ def test_a_handler_that_fails_is_in_the_log_and_does_not_end_it(
 
 
 def test_stopping_it_does_not_wait_for_its_pause(run: Callable[[Server], Run]) -> None:
-    it = run(Server([[]], [Failure(Kind.UNREACHABLE, "down")]))
+    it = run(Server([[]], [ApiError(ErrorReason.UNREACHABLE, "down")]))
     it.until(lambda: len(it.server.asked) >= 4)
     it.stop.set()
     it.informer.stop()

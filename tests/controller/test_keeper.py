@@ -4,19 +4,18 @@ from collections.abc import Collection
 
 import pytest
 
+from tests.controller.doubles import Script
+from tests.controller.examples import NAME, claim, pod
 from webhook.cluster.api import JsonObject
+from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.cluster.discovery import ResourceApi
-from webhook.cluster.failures import Failure, Kind
 from webhook.controller.events import Recorder
-from webhook.controller.keeper import REMEMBERED_SECONDS, Copies, Keeper, Remembered, Verdict
+from webhook.controller.pod_reconciler import REMEMBERED_SECONDS, Expectations, Listers, PodReconciler, Result
 from webhook.settings import Settings
-
-from .doubles import Script
-from .examples import NAME, claim, pod
 
 CLAIMS = "/apis/resource.k8s.io/{}/namespaces/models/resourceclaims"
 KEY = "models/llama"
-DONE, AGAIN = Verdict(), Verdict(again=True)
+DONE, AGAIN = Result(), Result(again=True)
 
 
 class Bench:
@@ -31,11 +30,11 @@ class Bench:
         resource.refresh()
         self.script.calls.clear()
         self.script.bodies.clear()
-        copies = Copies(self.pods.get, self.claims.get, lambda: self.classes)
+        copies = Listers(self.pods.get, self.claims.get, lambda: self.classes)
         recorder = Recorder(self.script.api, "host")
-        self.keeper = Keeper(self.script.api, resource, Settings().policy(), copies, recorder)
+        self.keeper = PodReconciler(self.script.api, resource, Settings().admission_config(), copies, recorder)
 
-    def see(self, *answers: JsonObject | Failure) -> Verdict:
+    def see(self, *answers: JsonObject | ApiError) -> Result:
         self.script.answers = list(answers)
         return self.keeper.see_to(KEY)
 
@@ -101,7 +100,7 @@ def test_a_pod_created_anew_under_its_name_gets_its_own() -> None:
 
 def test_its_own_claim_of_before_is_recognised() -> None:
     bench = Bench()
-    exists = Failure(Kind.ALREADY_EXISTS, "x", 409)
+    exists = ApiError(ErrorReason.ALREADY_EXISTS, "x", 409)
     assert bench.see(exists, {"metadata": claim()}) == DONE
     assert bench.script.calls == [("POST", CLAIMS.format("v1")), ("GET", f"{CLAIMS.format('v1')}/{NAME}")]
     assert bench.told() == []
@@ -111,7 +110,7 @@ def test_its_own_claim_of_before_is_recognised() -> None:
 
 def test_a_claim_that_is_somebody_elses_is_told_about_and_tried_again() -> None:
     bench = Bench()
-    exists = Failure(Kind.ALREADY_EXISTS, "x", 409)
+    exists = ApiError(ErrorReason.ALREADY_EXISTS, "x", 409)
     assert bench.see(exists, {"metadata": claim("uid-2")}) == AGAIN
     assert bench.told() == ["ClaimNameTaken"]
     assert {method for method, _ in bench.script.calls} == {"POST", "GET"}
@@ -119,26 +118,26 @@ def test_a_claim_that_is_somebody_elses_is_told_about_and_tried_again() -> None:
 
 def test_a_claim_that_went_away_in_between_is_created_by_the_next_attempt() -> None:
     bench = Bench()
-    exists, gone = Failure(Kind.ALREADY_EXISTS, "x", 409), Failure(Kind.NOT_FOUND, "x", 404)
+    exists, gone = ApiError(ErrorReason.ALREADY_EXISTS, "x", 409), ApiError(ErrorReason.NOT_FOUND, "x", 404)
     assert bench.see(exists, gone, {"versions": [{"version": "v1"}]}) == AGAIN
     assert bench.see() == DONE
 
 
-@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.ALREADY_EXISTS], ids=str)
-def test_a_failure_is_retried_and_told_about_as_its_kind_says(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [kind for kind in ErrorReason if kind is not ErrorReason.ALREADY_EXISTS], ids=str)
+def test_a_failure_is_retried_and_told_about_as_its_kind_says(kind: ErrorReason) -> None:
     bench = Bench()
-    assert bench.see(Failure(kind, "x"), {"versions": [{"version": "v1"}]}).again == kind.retried
+    assert bench.see(ApiError(kind, "x"), {"versions": [{"version": "v1"}]}).again == kind.retried
     assert bench.told() == ([kind] if kind.reported else [])
 
 
 def test_the_wait_that_the_api_server_asks_for_is_kept() -> None:
     bench = Bench()
-    assert bench.see(Failure(Kind.THROTTLED, "x", 429, {"Retry-After": "9"})) == Verdict(True, 9)
+    assert bench.see(ApiError(ErrorReason.THROTTLED, "x", 429, {"Retry-After": "9"})) == Result(True, 9)
 
 
 def test_a_missing_version_is_looked_for_at_once() -> None:
     bench = Bench("v1beta1")
-    assert bench.see(Failure(Kind.NOT_FOUND, "x", 404), {"versions": [{"version": "v1"}]}) == AGAIN
+    assert bench.see(ApiError(ErrorReason.NOT_FOUND, "x", 404), {"versions": [{"version": "v1"}]}) == AGAIN
     bench.see()
     assert bench.script.calls[-1] == ("POST", CLAIMS.format("v1"))
 
@@ -159,7 +158,7 @@ def test_device_classes_that_are_not_known_are_not_missed() -> None:
 
 def test_what_was_made_is_remembered_for_a_while() -> None:
     now = [100.0]
-    made = Remembered(lambda: now[0])
+    made = Expectations(lambda: now[0])
     made.add("a", "uid-1")
     now[0] += REMEMBERED_SECONDS - 1
     made.add("b", "uid-2")

@@ -8,8 +8,8 @@ import pytest
 from kubernetes.leaderelection.leaderelectionrecord import LeaderElectionRecord
 
 from webhook.cluster.api import Api, JsonObject
-from webhook.cluster.failures import Failure, Kind
-from webhook.cluster.lease import RENEW_SECONDS, Elector, LeaseLock
+from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.cluster.leader_election import RENEW_SECONDS, LeaderElector, LeaseLock
 
 
 class Leases:
@@ -25,17 +25,17 @@ class Leases:
     def call(self, method: str, path: str, *, body: JsonObject | None = None, **more: object) -> JsonObject:
         self.now += self.slow
         if self.down:
-            raise Failure(Kind.UNREACHABLE, "down")
+            raise ApiError(ErrorReason.UNREACHABLE, "down")
         if method == "GET":
             if self.lease is None:
-                raise Failure(Kind.NOT_FOUND, "no lease", 404)
+                raise ApiError(ErrorReason.NOT_FOUND, "no lease", 404)
             return copy.deepcopy(self.lease)
         assert body is not None
         sent = cast(dict[str, object], body["metadata"])
         if method == "POST" and self.lease is not None:
-            raise Failure(Kind.ALREADY_EXISTS, "there is one", 409)
+            raise ApiError(ErrorReason.ALREADY_EXISTS, "there is one", 409)
         if method == "PUT" and sent.get("resourceVersion") != str(self.version):
-            raise Failure(Kind.CONFLICT, "changed", 409)
+            raise ApiError(ErrorReason.CONFLICT, "changed", 409)
         self.version += 1
         self.lease = {**copy.deepcopy(body), "metadata": {**sent, "resourceVersion": str(self.version)}}
         return copy.deepcopy(self.lease)
@@ -50,7 +50,7 @@ class Replica:
     def __init__(self, leases: Leases, identity: str) -> None:
         self.changes: list[bool] = []
         self.lock = LeaseLock(cast(Api, leases), "modelfit", "modelfit-controller", identity)
-        self.elector = Elector(self.lock, threading.Event(), self.changes.append, lambda: leases.now)
+        self.elector = LeaderElector(self.lock, threading.Event(), self.changes.append, lambda: leases.now)
 
 
 @pytest.fixture

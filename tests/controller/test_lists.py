@@ -10,7 +10,7 @@ import pytest
 from kubernetes.client import Configuration
 
 from webhook.cluster.api import PAGE, PAGE_BYTES, Api, JsonObject
-from webhook.cluster.connection import Connection
+from webhook.cluster.client_config import ClientConfig
 
 MEGABYTE = 1 << 20
 
@@ -62,7 +62,7 @@ def listed() -> Iterator[Callable[[Lists], tuple[list[JsonObject], str]]]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         configuration = Configuration()
         configuration.host = f"http://127.0.0.1:{server.server_port}"
-        client = Api(Connection(configuration, lambda _: None, "default"), connections=1, user_agent="test")
+        client = Api(ClientConfig(configuration, lambda _: None, "default"), connections=1, user_agent="test")
         try:
             return client.metadata("/api/v1/pods", {"labelSelector": "a=b"}, trim)
         finally:

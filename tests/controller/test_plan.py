@@ -2,24 +2,23 @@
 
 import pytest
 
-from webhook.controller.outcomes import Outcome
-from webhook.controller.plan import Plan, missing_classes, plan, taken, without_classes
-from webhook.core.policy import Policy
+from tests.controller.examples import NAME, claim, pod
+from webhook.controller.claim_actions import ClaimAction, decide_action, missing_classes, taken, without_classes
+from webhook.controller.results import ClaimResult
+from webhook.core.admission_config import AdmissionConfig
 from webhook.settings import Settings
 
-from .examples import NAME, claim, pod
-
-NOTHING = Plan(Outcome.NOTHING_TO_DO)
+NOTHING = ClaimAction(ClaimResult.NOTHING_TO_DO)
 
 
 @pytest.fixture
-def policy() -> Policy:
-    return Settings().policy()
+def config() -> AdmissionConfig:
+    return Settings().admission_config()
 
 
-def test_a_pod_without_its_claim_gets_one_that_it_owns(policy: Policy) -> None:
-    todo = plan(pod(), None, policy)
-    assert todo.outcome is Outcome.CLAIM_CREATED
+def test_a_pod_without_its_claim_gets_one_that_it_owns(config: AdmissionConfig) -> None:
+    todo = decide_action(pod(), None, config)
+    assert todo.outcome is ClaimResult.CLAIM_CREATED
     assert todo.claim is not None
     metadata = todo.claim["metadata"]
     assert isinstance(metadata, dict)
@@ -30,8 +29,8 @@ def test_a_pod_without_its_claim_gets_one_that_it_owns(policy: Policy) -> None:
     assert todo.message == ""
 
 
-def test_a_pod_that_has_its_claim_needs_nothing(policy: Policy) -> None:
-    assert plan(pod(), claim(), policy) == Plan(Outcome.CLAIM_PRESENT)
+def test_a_pod_that_has_its_claim_needs_nothing(config: AdmissionConfig) -> None:
+    assert decide_action(pod(), claim(), config) == ClaimAction(ClaimResult.CLAIM_PRESENT)
 
 
 @pytest.mark.parametrize(
@@ -46,13 +45,13 @@ def test_a_pod_that_has_its_claim_needs_nothing(policy: Policy) -> None:
     ],
     ids=["gone", "being deleted", "no claim", "no fit", "a name that the webhook never gives", "no GPU"],
 )
-def test_a_pod_that_waits_for_no_claim_gets_none(gone: dict[str, object] | None, policy: Policy) -> None:
-    assert plan(gone, None, policy) == NOTHING
+def test_a_pod_that_waits_for_no_claim_gets_none(gone: dict[str, object] | None, config: AdmissionConfig) -> None:
+    assert decide_action(gone, None, config) == NOTHING
 
 
-def test_a_pod_that_is_being_deleted_gets_no_claim_back(policy: Policy) -> None:
+def test_a_pod_that_is_being_deleted_gets_no_claim_back(config: AdmissionConfig) -> None:
     """Its claim may be gone before it is."""
-    assert plan(pod(deletionTimestamp="2026-01-01T00:00:00Z"), claim(), policy) == NOTHING
+    assert decide_action(pod(deletionTimestamp="2026-01-01T00:00:00Z"), claim(), config) == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -65,11 +64,11 @@ def test_a_pod_that_is_being_deleted_gets_no_claim_back(policy: Policy) -> None:
     ids=["another pod's", "nobody's", "an earlier pod's"],
 )
 def test_a_claim_that_is_not_the_pods_is_left_alone_and_told_about(
-    other: dict[str, object], whose: str, policy: Policy
+    other: dict[str, object], whose: str, config: AdmissionConfig
 ) -> None:
-    todo = plan(pod(), other, policy)
+    todo = decide_action(pod(), other, config)
     assert todo == taken(other, pod())
-    assert (todo.outcome, todo.claim, todo.reason) == (Outcome.CLAIM_NAME_TAKEN, None, "ClaimNameTaken")
+    assert (todo.outcome, todo.claim, todo.reason) == (ClaimResult.CLAIM_NAME_TAKEN, None, "ClaimNameTaken")
     assert whose in todo.message
     assert todo.message.startswith(f'ResourceClaim "{NAME}": ')
     # Others use it, so it is never to be deleted.
@@ -77,20 +76,20 @@ def test_a_claim_that_is_not_the_pods_is_left_alone_and_told_about(
     assert ("create the pod anew without the entry modelfit" in todo.message) is ("left alone" in whose)
 
 
-def test_a_fit_that_cannot_be_used_is_told_about_under_the_webhooks_own_reason(policy: Policy) -> None:
-    todo = plan(pod(annotations={"llmfit.ai/profile": "gone"}), None, policy)
-    assert (todo.outcome, todo.claim, todo.reason) == (Outcome.MODEL_FIT_UNUSABLE, None, "UnknownProfile")
+def test_a_fit_that_cannot_be_used_is_told_about_under_the_webhooks_own_reason(config: AdmissionConfig) -> None:
+    todo = decide_action(pod(annotations={"llmfit.ai/profile": "gone"}), None, config)
+    assert (todo.outcome, todo.claim, todo.reason) == (ClaimResult.MODEL_FIT_UNUSABLE, None, "UnknownProfile")
     assert '"gone"' in todo.message
 
 
-def test_what_a_pod_says_of_itself_never_widens_its_claim(policy: Policy) -> None:
+def test_what_a_pod_says_of_itself_never_widens_its_claim(config: AdmissionConfig) -> None:
     """Its spec is worked out anew from the fit: what else stands on the pod does not matter."""
     forged = pod(annotations={"llmfit.ai/resources": '{"gpu.memory": "1Gi", "adminAccess": true}'})
-    assert plan(forged, None, policy) == plan(pod(), None, policy)
+    assert decide_action(forged, None, config) == decide_action(pod(), None, config)
 
 
-def test_a_planned_claim_asks_for_device_classes_by_name(policy: Policy) -> None:
-    wanted = plan(pod(), None, policy).claim
+def test_a_planned_claim_asks_for_device_classes_by_name(config: AdmissionConfig) -> None:
+    wanted = decide_action(pod(), None, config).claim
     assert wanted is not None
     assert missing_classes(wanted, ["gpu.nvidia.com"]) == []
     assert missing_classes(wanted, ["gpu.amd.com"]) == ["gpu.nvidia.com"]

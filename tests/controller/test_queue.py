@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from webhook.controller.queue import FIRST_PAUSE, LONGEST_PAUSE, WorkQueue
+from webhook.controller.work_queue import FIRST_PAUSE, LONGEST_PAUSE, WorkQueue
 
 
 class Clock:

@@ -4,13 +4,12 @@ import json
 
 import pytest
 
-from webhook.controller import records
-from webhook.controller.plan import plan
+from tests.controller.examples import FIT, NAME, claim, pod
+from webhook.controller import object_metadata
+from webhook.controller.claim_actions import decide_action
 from webhook.core import claims
-from webhook.core.demand import MOST_CHARACTERS
+from webhook.core.claims.device_request import MAX_FIT_CHARACTERS
 from webhook.settings import Settings
-
-from .examples import FIT, NAME, claim, pod
 
 
 def arrived() -> dict[str, object]:
@@ -23,16 +22,16 @@ def arrived() -> dict[str, object]:
 
 def test_trimmed_a_pod_still_gives_the_same_claim() -> None:
     whole, trimmed = arrived(), arrived()
-    records.trim(trimmed)
-    policy = Settings().policy()
-    wanted = claims.companion(records.metadata(trimmed), policy)
+    object_metadata.strip(trimmed)
+    config = Settings().admission_config()
+    wanted = claims.companion(object_metadata.metadata(trimmed), config)
     assert wanted is not None
-    assert wanted == claims.companion(records.metadata(whole), policy)
+    assert wanted == claims.companion(object_metadata.metadata(whole), config)
 
 
 def test_trimmed_a_pod_is_small() -> None:
     obj = arrived()
-    records.trim(obj)
+    object_metadata.strip(obj)
     assert len(json.dumps(obj)) < 500
     assert "managedFields" not in str(obj)
     assert "example.org" not in str(obj)
@@ -50,12 +49,12 @@ def hostile() -> dict[str, object]:
 
 def test_of_a_pod_that_is_all_junk_little_is_kept() -> None:
     obj, other = hostile(), hostile()
-    records.trim(obj)
-    records.trim(other)
-    meta = records.metadata(obj)
-    fit = records.annotation(meta, "llmfit.ai/model-fit")
+    object_metadata.strip(obj)
+    object_metadata.strip(other)
+    meta = object_metadata.metadata(obj)
+    fit = object_metadata.annotation(meta, "llmfit.ai/model-fit")
     # The same for all such pods.
-    assert fit is records.annotation(records.metadata(other), "llmfit.ai/model-fit")
+    assert fit is object_metadata.annotation(object_metadata.metadata(other), "llmfit.ai/model-fit")
     assert len(json.dumps(obj)) - len(fit or "") < 3000
     assert "junk" not in str(obj)
 
@@ -63,8 +62,8 @@ def test_of_a_pod_that_is_all_junk_little_is_kept() -> None:
 @pytest.mark.parametrize(
     "annotations",
     [
-        {"llmfit.ai/model-fit": "{}".ljust(MOST_CHARACTERS + 1)},
-        {"llmfit.ai/model-fit": FIT.ljust(MOST_CHARACTERS)},
+        {"llmfit.ai/model-fit": "{}".ljust(MAX_FIT_CHARACTERS + 1)},
+        {"llmfit.ai/model-fit": FIT.ljust(MAX_FIT_CHARACTERS)},
         {"llmfit.ai/profile": "nvidia" * 100},
         {"llmfit.ai/device-count": "1" * 1000},
         {"llmfit.ai/claim": f"{'a' * 300}-claim-3f9a1c2e04"},
@@ -74,9 +73,9 @@ def test_of_a_pod_that_is_all_junk_little_is_kept() -> None:
 def test_trimmed_a_pod_is_judged_as_before(annotations: dict[str, str | None]) -> None:
     whole = {"metadata": pod(annotations=annotations)}
     trimmed = json.loads(json.dumps(whole))
-    records.trim(trimmed)
-    policy = Settings().policy()
-    plans = [plan(records.metadata(each), None, policy) for each in (whole, trimmed)]
+    object_metadata.strip(trimmed)
+    config = Settings().admission_config()
+    plans = [decide_action(object_metadata.metadata(each), None, config) for each in (whole, trimmed)]
     assert plans[0] == plans[1]
 
 
@@ -84,43 +83,47 @@ def test_trimmed_a_claim_still_belongs_to_its_pod() -> None:
     job = {"kind": "Job", "name": "j", "uid": "uid-2", "controller": True}
     ours = {"apiVersion": "v1", "kind": "Pod", "name": "llama", "uid": "uid-1", "controller": True}
     obj: dict[str, object] = {"metadata": {**claim(), "ownerReferences": [job, ours]}}
-    records.trim(obj)
-    assert records.owned_by(records.metadata(obj), pod(uid="uid-1"))
-    assert records.owner(records.metadata(obj)) == {key: text for key, text in ours.items() if key != "apiVersion"}
+    object_metadata.strip(obj)
+    assert object_metadata.owned_by(object_metadata.metadata(obj), pod(uid="uid-1"))
+    assert object_metadata.owner(object_metadata.metadata(obj)) == {
+        key: text for key, text in ours.items() if key != "apiVersion"
+    }
     nobodys: dict[str, object] = {"metadata": claim(None)}
-    records.trim(nobodys)
-    assert records.owner(records.metadata(nobodys)) is None
+    object_metadata.strip(nobodys)
+    assert object_metadata.owner(object_metadata.metadata(nobodys)) is None
 
 
 def test_the_same_annotation_on_many_pods_is_kept_once() -> None:
     first, second = json.loads(json.dumps(arrived())), json.loads(json.dumps(arrived()))
     for obj in (first, second):
-        records.trim(obj)
-    one, other = (records.annotation(records.metadata(obj), "llmfit.ai/model-fit") for obj in (first, second))
+        object_metadata.strip(obj)
+    one, other = (
+        object_metadata.annotation(object_metadata.metadata(obj), "llmfit.ai/model-fit") for obj in (first, second)
+    )
     assert one is other
 
 
 def test_trimming_what_is_no_object_does_nothing() -> None:
     for odd in ({}, {"metadata": None}, {"metadata": {"annotations": None, "labels": 3}}):
         obj: dict[str, object] = dict(odd)
-        records.trim(obj)
-        assert records.annotation(records.metadata(obj), "llmfit.ai/claim") is None
+        object_metadata.strip(obj)
+        assert object_metadata.annotation(object_metadata.metadata(obj), "llmfit.ai/claim") is None
 
 
 def test_keys_are_those_of_the_informer() -> None:
-    assert records.key(pod()) == "models/llama"
-    assert records.key(pod(), NAME) == f"models/{NAME}"
+    assert object_metadata.key(pod()) == "models/llama"
+    assert object_metadata.key(pod(), NAME) == f"models/{NAME}"
 
 
 def test_a_claim_belongs_to_a_pod_by_uid() -> None:
-    assert records.owned_by(claim("uid-1"), pod(uid="uid-1"))
-    assert not records.owned_by(claim("uid-1"), pod(uid="uid-2"))
-    assert not records.owned_by(claim(None), pod())
+    assert object_metadata.owned_by(claim("uid-1"), pod(uid="uid-1"))
+    assert not object_metadata.owned_by(claim("uid-1"), pod(uid="uid-2"))
+    assert not object_metadata.owned_by(claim(None), pod())
 
 
 def test_only_a_controlling_pod_is_an_owner() -> None:
     job = {"kind": "Job", "name": "j", "uid": "uid-1", "controller": True}
     other = {"kind": "Pod", "name": "p", "uid": "uid-1"}
     ours = {"kind": "Pod", "name": "llama", "uid": "uid-1", "controller": True}
-    assert records.owner({"ownerReferences": [job, other]}) is None
-    assert records.owner({"ownerReferences": [job, other, ours]}) == ours
+    assert object_metadata.owner({"ownerReferences": [job, other]}) is None
+    assert object_metadata.owner({"ownerReferences": [job, other, ours]}) == ours

@@ -6,7 +6,7 @@ import pytest
 
 from certs.errors import Conflict, Exists
 from tests.controller.objects import SECRET, Objects
-from webhook.cluster.failures import Failure, Kind
+from webhook.cluster.api_errors import ApiError, ErrorReason
 
 
 @pytest.fixture
@@ -55,14 +55,14 @@ def test_a_secret_that_is_not_there_is_none_and_can_be_created_once(objects: Obj
 def test_who_may_not_create_it_is_told_that_it_is_missing(objects: Objects) -> None:
     def forbid(method: str, path: str) -> None:
         if method == "POST":
-            raise Failure(Kind.FORBIDDEN, "cannot create", 403)
+            raise ApiError(ErrorReason.FORBIDDEN, "cannot create", 403)
 
     objects.before = forbid
     with pytest.raises(
-        Failure, match="Secret modelfit/tls does not exist and cannot be created: cannot create"
+        ApiError, match="Secret modelfit/tls does not exist and cannot be created: cannot create"
     ) as told:
         objects.store().create({})
-    assert (told.value.kind, told.value.status) == (Kind.FORBIDDEN, 403)
+    assert (told.value.reason, told.value.status) == (ErrorReason.FORBIDDEN, 403)
 
 
 def test_a_version_that_is_not_the_stored_one_any_more_is_a_conflict(objects: Objects) -> None:
@@ -92,18 +92,18 @@ def test_a_secret_that_went_away_is_a_conflict(objects: Objects) -> None:
         store.write({}, stored.version)
 
 
-@pytest.mark.parametrize("kind", [Kind.UNREACHABLE, Kind.FORBIDDEN])
-def test_other_failures_pass_through(objects: Objects, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [ErrorReason.UNREACHABLE, ErrorReason.FORBIDDEN])
+def test_other_failures_pass_through(objects: Objects, kind: ErrorReason) -> None:
     objects.make_secret({})
     store = objects.store()
     stored = store.read()
     assert stored is not None
 
     def fail(method: str, path: str) -> None:
-        raise Failure(kind, "no")
+        raise ApiError(kind, "no")
 
     objects.before = fail
     for action in (store.read, lambda: store.write({}, stored.version)):
-        with pytest.raises(Failure) as told:
+        with pytest.raises(ApiError) as told:
             action()
-        assert told.value.kind is kind
+        assert told.value.reason is kind

@@ -16,8 +16,8 @@ from certs.mint import authority, leaf
 from certs.pem import text
 from webhook.cluster import api
 from webhook.cluster.api import Api
-from webhook.cluster.connection import Connection
-from webhook.cluster.failures import Failure, Kind
+from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.cluster.client_config import ClientConfig
 
 Peer = Callable[[socket.socket], object]
 """What a server does with a connection."""
@@ -50,12 +50,12 @@ def serving(peer: Peer) -> Iterator[int]:
             each.close()
 
 
-def failure(server: str) -> Failure:
+def failure(server: str) -> ApiError:
     """How a call to that server fails."""
     configuration = Configuration()
     configuration.host = server
-    client = Api(Connection(configuration, lambda _: None, "default"), connections=1, user_agent="test")
-    with pytest.raises(Failure) as failed:
+    client = Api(ClientConfig(configuration, lambda _: None, "default"), connections=1, user_agent="test")
+    with pytest.raises(ApiError) as failed:
         client.call("GET", "/version", read_seconds=0.5)
     client.close()
     return failed.value
@@ -76,50 +76,50 @@ def cut_off(peer: socket.socket) -> None:
 @pytest.mark.parametrize(
     ("scheme", "peer", "kind", "words"),
     [
-        ("http", reset, Kind.UNREACHABLE, "the connection was broken off"),
-        ("https", reset, Kind.UNREACHABLE, "the connection was broken off"),
-        ("http", cut_off, Kind.UNREACHABLE, "the answer breaks off"),
-        ("http", lambda peer: None, Kind.TIMED_OUT, "no answer"),
-        ("https", lambda peer: None, Kind.TIMED_OUT, "no answer"),
-        ("https", lambda peer: peer.sendall(b"HTTP/1.1 400\r\n\r\n"), Kind.TLS_FAILED, "wrong version number"),
+        ("http", reset, ErrorReason.UNREACHABLE, "the connection was broken off"),
+        ("https", reset, ErrorReason.UNREACHABLE, "the connection was broken off"),
+        ("http", cut_off, ErrorReason.UNREACHABLE, "the answer breaks off"),
+        ("http", lambda peer: None, ErrorReason.TIMED_OUT, "no answer"),
+        ("https", lambda peer: None, ErrorReason.TIMED_OUT, "no answer"),
+        ("https", lambda peer: peer.sendall(b"HTTP/1.1 400\r\n\r\n"), ErrorReason.TLS_FAILED, "wrong version number"),
     ],
     ids=["reset", "reset with TLS", "cut off", "silent", "silent with TLS", "without TLS"],
 )
 def test_a_server_that_does_not_do_its_part(
-    scheme: str, peer: Peer, kind: Kind, words: str, monkeypatch: pytest.MonkeyPatch
+    scheme: str, peer: Peer, kind: ErrorReason, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It is also the limit on the handshake.
     monkeypatch.setattr(api, "CONNECT_SECONDS", 0.5)
     with serving(peer) as port:
         server = f"{scheme}://127.0.0.1:{port}"
         failed = failure(server)
-    assert (failed.kind, failed.message) == (kind, f"{server}: {words}")
+    assert (failed.reason, failed.message) == (kind, f"{server}: {words}")
 
 
 def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         server = f"https://127.0.0.1:{free.getsockname()[1]}"
     failed = failure(server)
-    assert failed.kind is Kind.UNREACHABLE
+    assert failed.reason is ErrorReason.UNREACHABLE
     assert str(failed) == f"the API server cannot be reached: {server}: the connection was refused"
 
 
 @pytest.mark.parametrize(
     ("error", "kind", "words"),
     [
-        (socket.gaierror(-2, "Name or service not known"), Kind.UNREACHABLE, "its name does not resolve"),
-        (OSError(101, "Network is unreachable"), Kind.UNREACHABLE, "Network is unreachable"),
-        (TimeoutError("timed out"), Kind.TIMED_OUT, "no connection"),
+        (socket.gaierror(-2, "Name or service not known"), ErrorReason.UNREACHABLE, "its name does not resolve"),
+        (OSError(101, "Network is unreachable"), ErrorReason.UNREACHABLE, "Network is unreachable"),
+        (TimeoutError("timed out"), ErrorReason.TIMED_OUT, "no connection"),
     ],
     ids=["name", "network", "time"],
 )
-def test_there_is_no_way_to_it(error: OSError, kind: Kind, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_no_way_to_it(error: OSError, kind: ErrorReason, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def getaddrinfo(*_: object) -> object:
         raise error
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     failed = failure("https://api.example:6443")
-    assert (failed.kind, failed.message) == (kind, f"https://api.example:6443: {words}")
+    assert (failed.reason, failed.message) == (kind, f"https://api.example:6443: {words}")
 
 
 def test_its_certificate_is_of_an_authority_that_nobody_told_us_of(tmp_path: Path) -> None:
@@ -130,5 +130,5 @@ def test_its_certificate_is_of_an_authority_that_nobody_told_us_of(tmp_path: Pat
     context.load_cert_chain(tmp_path / "pair.pem")
     with serving(lambda peer: context.wrap_socket(peer, server_side=True).close()) as port:
         failed = failure(f"https://127.0.0.1:{port}")
-    assert failed.kind is Kind.UNTRUSTED
+    assert failed.reason is ErrorReason.UNTRUSTED
     assert "unable to get local issuer certificate" in failed.message

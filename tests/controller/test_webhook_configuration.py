@@ -3,8 +3,8 @@
 import pytest
 
 from tests.controller.objects import FOREIGN, MUTATING, OURS, VALIDATING, Objects
-from webhook.cluster.admission import Trust, WebhookConfiguration
-from webhook.cluster.failures import Failure, Kind
+from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.cluster.webhook_configurations import Trust, WebhookConfiguration
 
 
 @pytest.fixture
@@ -49,9 +49,9 @@ def test_only_the_webhook_that_has_another_one_is_written(objects: Objects, vali
 def test_what_changed_since_it_was_read_is_not_written_over(objects: Objects, validating: WebhookConfiguration) -> None:
     old = read(validating)
     objects.write_bundle(VALIDATING, b"newer")
-    with pytest.raises(Failure) as told:
+    with pytest.raises(ApiError) as told:
         validating.publish(old, b"older")
-    assert told.value.kind is Kind.CONFLICT
+    assert told.value.reason is ErrorReason.CONFLICT
     assert objects.bundles()["validate.modelfit.llmfit.ai"] == b"newer"
 
 

@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 
 import jsonpatch
 
-from webhook.core import decide, review
-from webhook.core.decide import Decision
-from webhook.core.need import Need
-from webhook.core.policy import Policy
-from webhook.core.review import Review
+from webhook.core.admission import decide, review
+from webhook.core.admission.decide import Decision
+from webhook.core.admission.review import Review
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.fits.requirements import ModelRequirements
 
 Json: TypeAlias = dict[str, Any]
 """A decoded JSON object."""
@@ -117,14 +117,14 @@ def asked(target: Json | None, **parts: Any) -> Review:
     return review.parse(body(target, **parts))
 
 
-def mutate(target: Json, policy: Policy | None = None, **parts: Any) -> Decision:
+def mutate(target: Json, config: AdmissionConfig | None = None, **parts: Any) -> Decision:
     """The mutating webhook's decision."""
-    return decide.mutate(asked(target, **parts), policy or Policy())
+    return decide.mutate(asked(target, **parts), config or AdmissionConfig())
 
 
-def validate(target: Json, policy: Policy | None = None, **parts: Any) -> Decision:
+def validate(target: Json, config: AdmissionConfig | None = None, **parts: Any) -> Decision:
     """The validating webhook's decision."""
-    return decide.validate(asked(target, **parts), policy or Policy())
+    return decide.validate(asked(target, **parts), config or AdmissionConfig())
 
 
 def patched(target: Json, decision: Decision) -> Json:
@@ -134,16 +134,16 @@ def patched(target: Json, decision: Decision) -> Json:
     return result
 
 
-def admitted(target: Json, policy: Policy | None = None, **parts: Any) -> Json:
+def admitted(target: Json, config: AdmissionConfig | None = None, **parts: Any) -> Json:
     """The pod as it leaves the mutating webhook, which must allow it."""
-    decision = mutate(target, policy, **parts)
+    decision = mutate(target, config, **parts)
     assert decision.allowed, decision.message
     return patched(target, decision)
 
 
-def amounts(need: Need) -> tuple[object, object]:
+def amounts(requirements: ModelRequirements) -> tuple[object, object]:
     """GPU memory and memory of a need in GiB."""
-    return need.gpu_memory, need.memory
+    return requirements.gpu_memory, requirements.memory
 
 
 def fit(**members: object) -> str:

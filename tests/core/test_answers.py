@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.kit import UID, Json, mutate, patched, pod, validate
-from webhook.core import answers
-from webhook.core.decide import Decision
+from webhook.core.admission import responses
+from webhook.core.admission.decide import Decision
 from webhook.reasons import Reason
 
 
 def response(decision: Decision, uid: str = UID) -> Json:
     """The response, through JSON text; the envelope around it is checked."""
-    document: Json = json.loads(json.dumps(answers.envelope(uid, decision)))
+    document: Json = json.loads(json.dumps(responses.build(uid, decision)))
     assert document.keys() == {"apiVersion", "kind", "response"}
     assert (document["apiVersion"], document["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
     made: Json = document["response"]
@@ -77,4 +77,4 @@ def test_no_message_makes_an_answer_longer_than_a_kilobyte() -> None:
 
 
 def test_the_patch_is_the_same_bytes_each_time() -> None:
-    assert len({json.dumps(answers.envelope(UID, mutate(pod()))) for _ in range(3)}) == 1
+    assert len({json.dumps(responses.build(UID, mutate(pod()))) for _ in range(3)}) == 1

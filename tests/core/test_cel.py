@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.core.devices import GIB, device, evaluate
 from tests.core.kit import Json
-from webhook.core import cel
+from webhook.core.profiles import cel
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=cel.MAX_LITERAL)
 HOSTILE = ['"', "'", "\\", '\\"', "\n", "\r\n", "\t", "\0", "\x1b", "\u2028", '" || true || "', '"+"', "\\u0022",

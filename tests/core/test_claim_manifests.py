@@ -15,24 +15,24 @@ from hypothesis import strategies as st
 from tests.core.devices import requests
 from tests.core.kit import FIT, Json, fit
 from tests.core.schemas import assert_label, assert_valid
-from webhook.core import claims, demand
-from webhook.core.claims import names
-from webhook.core.demand import Demand
-from webhook.core.policy import Policy
+from webhook.core import claims
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import claim_names, device_request
+from webhook.core.claims.device_request import DeviceRequest
 from webhook.core.profiles import BUILTIN
-from webhook.errors import Refusal
+from webhook.errors import Denied
 
 KINDS: tuple[Literal["claim", "template"], ...] = ("claim", "template")
 
 
-def asked(text: str = FIT, profile: str = "nvidia", count: str = "1") -> Demand:
+def asked(text: str = FIT, profile: str = "nvidia", count: str = "1") -> DeviceRequest:
     annotations = {"llmfit.ai/model-fit": text, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-    return demand.read(annotations, Policy())
+    return device_request.from_annotations(annotations, AdmissionConfig())
 
 
 def documented(text: str, kind: Literal["claim", "template"] = "claim") -> Json:
     wanted = asked(text)
-    return claims.manifest(wanted, name=names.default(wanted.need), kind=kind, api_version="v1alpha2")
+    return claims.manifest(wanted, name=claim_names.default(wanted.requirements), kind=kind, api_version="v1alpha2")
 
 
 def test_the_documented_manifest_is_printed_to_the_letter() -> None:
@@ -147,8 +147,8 @@ def test_every_served_version_is_what_its_api_servers_take(
     version: str, profile: str, count: str, placement: Literal["any", "tightest"]
 ) -> None:
     annotations = {"llmfit.ai/model-fit": fit(vram_gb=9.5, supports_tp=[1, 2, 4]), "llmfit.ai/device-count": count}
-    policy = Policy(profile=profile, placement=placement)
-    claim: Json = claims.manifest(demand.read(annotations, policy), name="x", api_version=version)
+    config = AdmissionConfig(profile=profile, placement=placement)
+    claim: Json = claims.manifest(device_request.from_annotations(annotations, config), name="x", api_version=version)
     assert claim["apiVersion"] == f"resource.k8s.io/{version}"
     kubernetes_validate.validate(claim, "1.34", strict=True)
     devices = claim["spec"]["devices"]
@@ -211,8 +211,8 @@ def test_nothing_that_a_pod_says_reaches_a_spec_but_amounts_and_a_profiles_name(
 ) -> None:
     text = fit(min_vram_gb=8, supports_tp=[1, 2], **extra)
     try:
-        wanted = demand.read(annotations | {"llmfit.ai/model-fit": text}, Policy())
-    except Refusal:
+        wanted = device_request.from_annotations(annotations | {"llmfit.ai/model-fit": text}, AdmissionConfig())
+    except Denied:
         return
     plain = asked(
         fit(min_vram_gb=8, supports_tp=[1, 2]), wanted.profile.name, annotations.get("llmfit.ai/device-count", "1")

@@ -4,10 +4,11 @@ import pytest
 
 from tests.core.kit import CLAIM, CPU_FIT, FIT, REMOVED, Json, admitted, fit, mutate, patched, pod
 from tests.core.schemas import assert_valid
-from webhook.core import claims, demand
-from webhook.core.policy import Policy
+from webhook.core import claims
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import device_request
 from webhook.core.profiles import BUILTIN
-from webhook.errors import Refusal
+from webhook.errors import Denied
 from webhook.reasons import Reason
 
 
@@ -16,8 +17,8 @@ def metadata(target: Json, **members: object) -> Json:
     return {"name": "llama", "namespace": "team-a", "uid": "pod-uid", **target["metadata"], **members}
 
 
-def companion(target: Json, policy: Policy | None = None, **members: object) -> Json | None:
-    return claims.companion(metadata(target, **members), policy or Policy())
+def companion(target: Json, config: AdmissionConfig | None = None, **members: object) -> Json | None:
+    return claims.companion(metadata(target, **members), config or AdmissionConfig())
 
 
 def test_the_companion_is_owned_by_its_pod() -> None:
@@ -42,7 +43,9 @@ def test_the_companion_is_what_the_webhook_promised(profile: str, count: str) ->
     assert claim is not None
     (entry,) = result["spec"]["resourceClaims"]
     assert claim["metadata"]["name"] == decision.claim == entry["resourceClaimName"]
-    assert claim["spec"] == claims.spec(demand.read(target["metadata"]["annotations"], Policy()))
+    assert claim["spec"] == claims.spec(
+        device_request.from_annotations(target["metadata"]["annotations"], AdmissionConfig())
+    )
     assert claim["metadata"]["annotations"]["llmfit.ai/gpu-memory"] == "9728Mi"
     assert_valid(claim)
 
@@ -56,8 +59,8 @@ def test_a_generated_pod_name_is_the_owners() -> None:
 
 @pytest.mark.parametrize("operator", ["nvidia", "example"])
 def test_the_configured_profile_decides_where_the_pod_names_none(operator: str) -> None:
-    policy = Policy(profile=operator)
-    claim = companion(admitted(pod(), policy), policy)
+    config = AdmissionConfig(profile=operator)
+    claim = companion(admitted(pod(), config), config)
     assert claim is not None
     assert f'"{BUILTIN[operator].driver}" in device.capacity' in str(claim["spec"])
 
@@ -70,9 +73,9 @@ def test_a_pod_that_needs_no_gpu_has_none() -> None:
 def test_a_pod_without_the_annotation_has_none() -> None:
     assert companion(pod(None, annotations={"llmfit.ai/claim": CLAIM})) is None
     stored: Json = {"name": "a", "namespace": "b", "uid": "c"}
-    assert claims.companion(stored | {"annotations": None}, Policy()) is None
-    assert claims.companion(stored | {"annotations": {}}, Policy()) is None
-    assert claims.companion(stored, Policy()) is None
+    assert claims.companion(stored | {"annotations": None}, AdmissionConfig()) is None
+    assert claims.companion(stored | {"annotations": {}}, AdmissionConfig()) is None
+    assert claims.companion(stored, AdmissionConfig()) is None
 
 
 def test_a_disabled_pod_has_none() -> None:
@@ -110,7 +113,7 @@ def test_a_forged_annotation_asks_for_nothing_but_what_the_core_would_build() ->
 def test_an_annotation_that_cannot_be_used_is_refused_as_in_the_webhook() -> None:
     target = admitted(pod())
     target["metadata"]["annotations"]["llmfit.ai/model-fit"] = '{"min_vram_gb": "8"}'
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(Denied) as refused:
         companion(target)
     assert refused.value.reason == Reason.INVALID_MODEL_FIT
 

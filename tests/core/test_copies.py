@@ -24,7 +24,7 @@ from tests.core.kit import (
     workload,
 )
 from tests.core.test_patch_twice import PODS
-from webhook.core.policy import Policy
+from webhook.core.admission_config import AdmissionConfig
 from webhook.reasons import Reason
 
 INTO = "llmfit.ai/injected-into"
@@ -229,4 +229,4 @@ def test_the_validating_webhook_does_not_ask_for_whom_it_was_written() -> None:
     target = admitted(pod(metadata={"name": REMOVED, "generateName": "llama-"}))
     target["metadata"]["name"] = "llama-x8k2p"
     assert validate(target).reason == Reason.VALID
-    assert validate(target, Policy(uninjected_pods="warn")).warnings == ()
+    assert validate(target, AdmissionConfig(uninjected_pods="warn")).warnings == ()

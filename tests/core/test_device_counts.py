@@ -4,19 +4,22 @@ import pytest
 
 from tests.core.devices import requests
 from tests.core.kit import CPU_FIT, Json, fit, mutate, pod
-from webhook.core import claims, demand
-from webhook.core.demand import Demand
-from webhook.core.policy import Policy
+from webhook.core import claims
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import device_request
+from webhook.core.claims.device_request import DeviceRequest
 from webhook.core.profiles import BUILTIN
-from webhook.errors import Refusal
+from webhook.errors import Denied
 from webhook.reasons import Reason
 
 BIG = fit(min_vram_gb=140, supports_tp=[1, 2, 4, 8])
 
 
-def asked(text: str, count: str | None = None, profile: str = "nvidia") -> Demand:
+def asked(text: str, count: str | None = None, profile: str = "nvidia") -> DeviceRequest:
     annotations = {"llmfit.ai/model-fit": text, "llmfit.ai/profile": profile}
-    return demand.read(annotations | ({} if count is None else {"llmfit.ai/device-count": count}), Policy())
+    return device_request.from_annotations(
+        annotations | ({} if count is None else {"llmfit.ai/device-count": count}), AdmissionConfig()
+    )
 
 
 def spec(text: str, count: str | None = None) -> Json:
@@ -85,7 +88,7 @@ def test_auto_lists_eight_alternatives_at_most_and_no_count_that_a_claim_cannot_
 
 @pytest.mark.parametrize("supports_tp", [None, [], [64], ["2"], "auto"])
 def test_auto_never_guesses(supports_tp: object) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(Denied) as refused:
         asked(fit(min_vram_gb=8, supports_tp=supports_tp), "auto")
     assert refused.value.reason == Reason.UNSUPPORTED_DEVICE_COUNT
     assert str(refused.value).startswith("metadata.annotations[llmfit.ai/device-count]: ")
@@ -94,7 +97,7 @@ def test_auto_never_guesses(supports_tp: object) -> None:
 
 @pytest.mark.parametrize("count", ["0", "-1", "1.5", "33", "100", "10000", "", " ", "two", "2x", "+2", "٢", "²", "1e1"])
 def test_a_count_that_no_claim_can_have_is_refused(count: str) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(Denied) as refused:
         asked(BIG, count)
     assert refused.value.reason == Reason.INVALID_DEVICE_COUNT
     assert "a number from 1 to 32, or auto" in str(refused.value)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.kit import CPU_FIT, FIT, Json, body, container, fit, mutate, pod, validate
-from webhook.core import decide, review
-from webhook.core.decide import Decision
-from webhook.core.policy import Policy
-from webhook.core.review import Review
+from webhook.core.admission import decide, review
+from webhook.core.admission.decide import Decision
+from webhook.core.admission.review import Review
+from webhook.core.admission_config import AdmissionConfig
 from webhook.errors import MalformedCall
 
 SECRET = "hunter2"
@@ -71,9 +71,9 @@ def test_no_value_of_a_pod_is_repeated(
     labels: dict[str, str],
 ) -> None:
     target = pod(text, annotations=ours | others, metadata={"labels": labels}, containers=containers, **spec)
-    for policy in (Policy(), Policy(device_plugin_requests="warn", uninjected_pods="warn")):
+    for config in (AdmissionConfig(), AdmissionConfig(device_plugin_requests="warn", uninjected_pods="warn")):
         for step in (mutate, validate):
-            decision = step(target, policy)
+            decision = step(target, config)
             for line in (decision.message, *decision.warnings):
                 assert SECRET not in line
                 assert line.isprintable()
@@ -102,7 +102,7 @@ def test_names_of_any_length_and_kind_cannot_forge_a_line(hostile: str) -> None:
         annotations={"kubectl.kubernetes.io/default-container": name},
     )
     for spec in (target["spec"], {**target["spec"], "nodeName": ""}):
-        decision = mutate(target | {"spec": spec}, Policy(device_plugin_requests="warn"))
+        decision = mutate(target | {"spec": spec}, AdmissionConfig(device_plugin_requests="warn"))
         for line in (decision.message, *decision.warnings):
             assert line.isprintable()
             assert "y" * 65 not in line
@@ -139,8 +139,8 @@ def test_no_damage_to_a_review_gives_anything_but_an_answer_or_a_malformed_call(
         assert json.dumps(outcome)
 
 
-def _outcome(document: Json, step: Callable[[Review, Policy], Decision]) -> str:
+def _outcome(document: Json, step: Callable[[Review, AdmissionConfig], Decision]) -> str:
     try:
-        return step(review.parse(document), Policy()).message
+        return step(review.parse(document), AdmissionConfig()).message
     except MalformedCall as malformed:
         return str(malformed)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.core.kit import CPU_FIT, FIT, Json, container, mutate, pod, validate
-from webhook.core.decide import Decision
+from webhook.core.admission.decide import Decision
 from webhook.reasons import Reason
 
 BAD = pod("not json", nodeName="n1", annotations={"llmfit.ai/profile": "none", "llmfit.ai/device-count": "0"})

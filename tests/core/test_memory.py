@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from tests.core.kit import Json, admitted, container, fit, mutate, pod
-from webhook.core.policy import Policy
+from webhook.core.admission_config import AdmissionConfig
 
 
 def target(**resources: object) -> Json:
@@ -72,12 +72,12 @@ def test_without_a_memory_figure_nothing_is_requested(text: str) -> None:
 
 
 def test_the_operator_can_turn_it_off() -> None:
-    policy = Policy(memory_requests="ignore")
-    after = admitted(pod(), policy)
+    config = AdmissionConfig(memory_requests="ignore")
+    after = admitted(pod(), config)
     assert requested(after) is None
     assert after["spec"]["containers"][0]["resources"] == {"claims": [{"name": "modelfit"}]}
     assert after["metadata"]["annotations"]["llmfit.ai/resources"] == '{"gpu.memory":"8Gi","memory":"12Gi"}'
-    assert not [warning for warning in mutate(target(requests={"memory": "1Gi"}), policy).warnings if "less" in warning]
+    assert not [warning for warning in mutate(target(requests={"memory": "1Gi"}), config).warnings if "less" in warning]
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_a_cpu_only_model_is_held_to_the_same_rules() -> None:
     text = fit(vram_gb=0, ram_gb=4)
     for mode, given in itertools.product(modes, (None, "2Gi")):
         before = pod(text, containers=[container(resources={"requests": {"memory": given}})])
-        decision = mutate(before, Policy(memory_requests=mode))
-        after = admitted(before, Policy(memory_requests=mode))
+        decision = mutate(before, AdmissionConfig(memory_requests=mode))
+        after = admitted(before, AdmissionConfig(memory_requests=mode))
         assert requested(after) == ("4Gi" if (mode, given) == ("fill", None) else given)
         assert any("it is kept" in warning for warning in decision.warnings) is (mode == "fill" and given is not None)
         assert "resourceClaims" not in after["spec"]

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.kit import CPU_FIT, Json, admitted, kind_of, mutate, pod, validate, workload
-from webhook import vocabulary
-from webhook.core import pods
+from webhook import constants
+from webhook.core.admission import pods
 from webhook.reasons import Reason
 
 KNOWN = "known are llmfit.ai/model-fit, llmfit.ai/containers, llmfit.ai/profile, llmfit.ai/device-count"
 UNKNOWN = "not known and does nothing"
-OURS = {value for value in vars(vocabulary).values() if str(value).startswith("llmfit.ai/")}
-ON_CLAIMS = {vocabulary.CLAIM_MODEL, vocabulary.CLAIM_MEMORY, vocabulary.CLAIM_GPU_MEMORY}
+OURS = {value for value in vars(constants).values() if str(value).startswith("llmfit.ai/")}
+ON_CLAIMS = {constants.CLAIM_MODEL, constants.CLAIM_MEMORY, constants.CLAIM_GPU_MEMORY}
 
 
 def annotated(**annotations: object) -> Json:
@@ -47,9 +47,9 @@ def test_several_are_told_of_in_one_line() -> None:
     assert len(told(annotated(**{"x" * 300: "", "y" * 300: ""}))[0]) <= 256
 
 
-@pytest.mark.parametrize("key", sorted(OURS - ON_CLAIMS - {vocabulary.DEVICE_COUNT, vocabulary.PROFILE}))
+@pytest.mark.parametrize("key", sorted(OURS - ON_CLAIMS - {constants.DEVICE_COUNT, constants.PROFILE}))
 def test_our_own_keys_are_known(key: str) -> None:
-    given = {} if key == vocabulary.MODEL_FIT else {key: "server"}
+    given = {} if key == constants.MODEL_FIT else {key: "server"}
     assert told(pod(annotations=given)) == []
     assert told(admitted(pod(annotations=given))) == []
 

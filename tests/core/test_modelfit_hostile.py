@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.core.kit import raw
-from webhook.core import modelfit
-from webhook.core.need import Need
-from webhook.errors import Refusal
+from webhook.core.fits import model_fit
+from webhook.core.fits.requirements import ModelRequirements
+from webhook.errors import Denied
 from webhook.reasons import Reason
 
 WHERE = "metadata.annotations[llmfit.ai/model-fit]"
@@ -18,9 +18,9 @@ FIGURES = ("estimated_vram_gb", "min_vram_gb", "vram_gb", "estimated_memory_gb",
            "memory_required_gb", "total_memory_gb", "moe_offloaded_gb", "disk_size_gb", "memoryGi")  # fmt: skip
 
 
-def refusal(text: str) -> Refusal:
-    with pytest.raises(Refusal) as refused:
-        modelfit.read(text, WHERE)
+def refusal(text: str) -> Denied:
+    with pytest.raises(Denied) as refused:
+        model_fit.read(text, WHERE)
     return refused.value
 
 
@@ -48,7 +48,7 @@ def refusal(text: str) -> Refusal:
 def test_what_is_no_amount_is_refused_with_its_path(key: str, value: str, saw: str) -> None:
     refused = refusal(raw(x="1", **{key: value}))
     assert refused.reason == Reason.INVALID_MODEL_FIT
-    assert [fault.where for fault in refused.faults] == [f"{WHERE}.{key}"]
+    assert [fault.field for fault in refused.faults] == [f"{WHERE}.{key}"]
     assert saw in str(refused)
 
 
@@ -78,7 +78,7 @@ def test_a_faulty_figure_is_refused_although_a_good_one_comes_first() -> None:
 def test_what_is_not_json_is_refused_with_its_place(text: str, where: str, saw: str) -> None:
     refused = refusal(text)
     assert refused.reason == Reason.INVALID_MODEL_FIT
-    assert [fault.where for fault in refused.faults] == [where]
+    assert [fault.field for fault in refused.faults] == [where]
     assert saw in str(refused)
 
 
@@ -94,7 +94,7 @@ def test_what_is_not_json_is_refused_with_its_place(text: str, where: str, saw: 
 )
 def test_a_key_twice_is_refused_wherever_it_stands(text: str, where: str) -> None:
     refused = refusal(text)
-    assert [(fault.where, fault.saw) for fault in refused.faults] == [(where, "the key twice")]
+    assert [(fault.field, fault.value) for fault in refused.faults] == [(where, "the key twice")]
 
 
 @pytest.mark.parametrize("value", ["NaN", "[[1, -Infinity]]", '{"deep": {"er": 1e999}}'])
@@ -113,14 +113,14 @@ def test_nesting_beyond_any_fit_is_refused(opening: str, depth: int) -> None:
 
 def test_nesting_as_deep_as_fifteen_is_none_of_our_business() -> None:
     text = '{"min_vram_gb": 8, "notes": ' + "[" * 15 + "]" * 15 + "}"
-    assert modelfit.read(text, WHERE).gpu_memory == 8
+    assert model_fit.read(text, WHERE).gpu_memory == 8
 
 
 def test_all_faults_come_in_one_message() -> None:
     text = """{"estimated_vram_gb": NaN, "min_vram_gb": -8, "vram_gb": "8", "ram_gb": true, "a": 1, "a": 2,
                "disk_size_gb": [], "run_mode": "GPU", "memory_required_gb": 0.001}"""
     refused = refusal(text)
-    assert {fault.where.removeprefix(f"{WHERE}.") for fault in refused.faults} == {
+    assert {fault.field.removeprefix(f"{WHERE}.") for fault in refused.faults} == {
         "estimated_vram_gb", "min_vram_gb", "vram_gb", "ram_gb", "a", "disk_size_gb", "memory_required_gb",
     }  # fmt: skip
     assert len(refused.faults) == 7
@@ -130,14 +130,14 @@ def test_all_faults_come_in_one_message() -> None:
 
 def test_the_faults_of_a_plan_and_a_nested_model_come_with_their_paths() -> None:
     refused = refusal('{"minimum": {"vram_gb": -1, "ram_gb": "x"}, "model": {"min_vram_gb": true}}')
-    assert {fault.where.removeprefix(f"{WHERE}.") for fault in refused.faults} == {
+    assert {fault.field.removeprefix(f"{WHERE}.") for fault in refused.faults} == {
         "minimum.vram_gb", "minimum.ram_gb", "model.min_vram_gb",
     }  # fmt: skip
 
 
 def test_an_ambiguous_fit_is_told_of_its_impossible_numbers_too() -> None:
     refused = refusal('{"models": [{"a": NaN}, {"a": 1}]}')
-    assert [fault.where for fault in refused.faults] == [f"{WHERE}.models[0].a", f"{WHERE}.models"]
+    assert [fault.field for fault in refused.faults] == [f"{WHERE}.models[0].a", f"{WHERE}.models"]
 
 
 def test_a_long_value_is_cut_at_64_characters() -> None:
@@ -168,10 +168,10 @@ FITS = st.dictionaries(
 
 def assert_readable_or_refused(text: str) -> None:
     outcome = read_or_refusal(text)
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, Denied):
         message = str(outcome)
         assert outcome.faults
-        assert all(fault.where.startswith(WHERE) for fault in outcome.faults)
+        assert all(fault.field.startswith(WHERE) for fault in outcome.faults)
         assert len(message.encode()) <= 1024
         assert message.isascii()
     else:
@@ -181,10 +181,10 @@ def assert_readable_or_refused(text: str) -> None:
         assert outcome.model is None or outcome.model.encode()
 
 
-def read_or_refusal(text: str, where: str = WHERE) -> Need | Refusal:
+def read_or_refusal(text: str, where: str = WHERE) -> ModelRequirements | Denied:
     try:
-        return modelfit.read(text, where)
-    except Refusal as refused:
+        return model_fit.read(text, where)
+    except Denied as refused:
         return refused
 
 
@@ -217,7 +217,7 @@ def test_many_long_faults_still_fit_in_a_kilobyte(document: dict[str, str]) -> N
 def test_a_long_fit_is_not_kept_in_memory() -> None:
     text = raw(min_vram_gb="8", notes=f'"{"x" * 100_000}"')
     before = sys.getrefcount(text)
-    modelfit.read(text, WHERE)
+    model_fit.read(text, WHERE)
     after = sys.getrefcount(text)
     assert after == before
 
@@ -226,5 +226,5 @@ def test_a_fit_that_is_read_again_gives_the_same_answer() -> None:
     for text in (raw(min_vram_gb="8"), raw(min_vram_gb="-8")):
         first, second = (read_or_refusal(text) for _ in range(2))
         assert str(first) == str(second)
-        assert (read_or_refusal(text, "elsewhere") == first) is not isinstance(first, Refusal)
+        assert (read_or_refusal(text, "elsewhere") == first) is not isinstance(first, Denied)
         assert str(read_or_refusal(raw(min_vram_gb="-8"), "elsewhere")).startswith("elsewhere.min_vram_gb")

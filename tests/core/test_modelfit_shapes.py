@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.core.kit import amounts, fit
-from webhook.core import modelfit
-from webhook.errors import Refusal
+from webhook.core.fits import model_fit
+from webhook.errors import Denied
 from webhook.reasons import Reason
 
 SAMPLES = Path(__file__).parents[1] / "golden" / "llmfit"
@@ -41,14 +41,14 @@ def test_every_sample_has_an_expectation() -> None:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_llmfits_own_output_gives_its_figures(name: str) -> None:
-    need = modelfit.read(sample(name), "fit")
-    assert (need.gpu_memory_quantity, need.memory_quantity, need.model) == EXPECTED[name]
-    assert need.warnings == ()
+    requirements = model_fit.read(sample(name), "fit")
+    assert (requirements.gpu_memory_quantity, requirements.memory_quantity, requirements.model) == EXPECTED[name]
+    assert requirements.warnings == ()
 
 
 def test_a_cpu_offload_row_is_refused_with_both_ways_out() -> None:
-    with pytest.raises(Refusal) as refused:
-        modelfit.read(sample("fit-row-cpu-offload.json"), "fit")
+    with pytest.raises(Denied) as refused:
+        model_fit.read(sample("fit-row-cpu-offload.json"), "fit")
     assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
     assert 'run_mode "CPU+GPU"' in str(refused.value)
     assert "estimated_vram_gb" in str(refused.value)
@@ -56,21 +56,21 @@ def test_a_cpu_offload_row_is_refused_with_both_ways_out() -> None:
 
 
 def test_an_envelope_with_two_models_is_refused_by_name() -> None:
-    with pytest.raises(Refusal) as refused:
-        modelfit.read(sample("fit-envelope-two-models.json"), "fit")
+    with pytest.raises(Denied) as refused:
+        model_fit.read(sample("fit-envelope-two-models.json"), "fit")
     assert refused.value.reason == Reason.AMBIGUOUS_MODEL_FIT
     assert '"PreDoctor/DeepSeek-R1-0528-Qwen3-8B-NVFP4-W4A16-PreTensor"' in str(refused.value)
     assert "Alexzander85/Qwen3.5-9B-Claude-4.6-Opus-Reasoning-Distilled-NVF" in str(refused.value)
 
 
 def test_the_claim_commands_bandwidth_is_kept() -> None:
-    assert modelfit.read(sample("claim-qwen2.5-7b.json"), "fit").min_bandwidth == 161
+    assert model_fit.read(sample("claim-qwen2.5-7b.json"), "fit").min_bandwidth == 161
 
 
 def test_a_fit_rows_splits_and_context_are_kept() -> None:
-    need = modelfit.read(sample("fit-row-gpu.json"), "fit")
-    assert need.tensor_parallel == (1, 2, 4, 8)
-    assert need.context == 8192
+    requirements = model_fit.read(sample("fit-row-gpu.json"), "fit")
+    assert requirements.tensor_parallel == (1, 2, 4, 8)
+    assert requirements.context == 8192
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_a_fit_rows_splits_and_context_are_kept() -> None:
 )
 def test_what_the_measuring_machine_had_and_unknown_keys_change_nothing(key: str, value: object) -> None:
     row = json.loads(sample("fit-row-gpu.json"))
-    plain = modelfit.read(json.dumps(row), "fit")
-    assert modelfit.read(json.dumps(row | {key: value}), "fit") == plain
+    plain = model_fit.read(json.dumps(row), "fit")
+    assert model_fit.read(json.dumps(row | {key: value}), "fit") == plain
 
 
 GPU = {"GPU", "gpu", "Gpu"}
@@ -101,33 +101,33 @@ CPU = {"CPU", "cpu", "Cpu", "cpu_only", "CpuOnly", "CPU-only"}
 
 @pytest.mark.parametrize("mode", sorted(GPU | TENSOR_PARALLEL))
 def test_a_run_on_gpus_needs_it_all_in_gpu_memory(mode: str) -> None:
-    need = modelfit.read(fit(memory_required_gb=10.5, run_mode=mode), "fit")
-    assert (need.gpu_memory_quantity, need.memory_quantity) == ("10752Mi", None)
+    requirements = model_fit.read(fit(memory_required_gb=10.5, run_mode=mode), "fit")
+    assert (requirements.gpu_memory_quantity, requirements.memory_quantity) == ("10752Mi", None)
 
 
 @pytest.mark.parametrize("mode", sorted(MOE))
 def test_offloaded_experts_are_system_memory(mode: str) -> None:
-    need = modelfit.read(fit(memory_required_gb=10, moe_offloaded_gb=40, run_mode=mode), "fit")
-    assert amounts(need) == (10, 40)
-    assert need.warnings == ()
+    requirements = model_fit.read(fit(memory_required_gb=10, moe_offloaded_gb=40, run_mode=mode), "fit")
+    assert amounts(requirements) == (10, 40)
+    assert requirements.warnings == ()
 
 
 @pytest.mark.parametrize("mode", sorted(CPU))
 def test_a_run_on_the_cpu_needs_no_gpu(mode: str) -> None:
-    need = modelfit.read(fit(memory_required_gb=10, run_mode=mode), "fit")
-    assert amounts(need) == (0, 10)
-    assert need.cpu_only
+    requirements = model_fit.read(fit(memory_required_gb=10, run_mode=mode), "fit")
+    assert amounts(requirements) == (0, 10)
+    assert requirements.cpu_only
 
 
 @pytest.mark.parametrize("mode", sorted(OFFLOAD))
 def test_a_cpu_offload_row_needs_the_gpu_share_beside_it(mode: str) -> None:
-    with pytest.raises(Refusal) as refused:
-        modelfit.read(fit(memory_required_gb=38, run_mode=mode), "fit")
+    with pytest.raises(Denied) as refused:
+        model_fit.read(fit(memory_required_gb=38, run_mode=mode), "fit")
     assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
     assert f'run_mode "{mode}", whose row does not say' in str(refused.value)
     for key in ("estimated_vram_gb", "min_vram_gb"):
-        need = modelfit.read(fit(memory_required_gb=38, run_mode=mode, **{key: 20}), "fit")
-        assert amounts(need) == (20, 38)
+        requirements = model_fit.read(fit(memory_required_gb=38, run_mode=mode, **{key: 20}), "fit")
+        assert amounts(requirements) == (20, 38)
 
 
 @pytest.mark.parametrize(
@@ -144,38 +144,38 @@ def test_a_cpu_offload_row_needs_the_gpu_share_beside_it(mode: str) -> None:
     ],
 )
 def test_a_run_mode_that_is_not_known_is_refused_with_those_that_llmfit_prints(mode: object, saw: str) -> None:
-    with pytest.raises(Refusal) as refused:
-        modelfit.read(fit(memory_required_gb=10, run_mode=mode), "fit")
+    with pytest.raises(Denied) as refused:
+        model_fit.read(fit(memory_required_gb=10, run_mode=mode), "fit")
     assert refused.value.reason == Reason.INVALID_MODEL_FIT
     assert str(refused.value) == f"fit.run_mode: {saw}; want GPU, TP, MoE, CPU+GPU or CPU"
 
 
 @pytest.mark.parametrize("mode", ["GPU", "TP", "MoE"])
 def test_a_run_on_a_gpu_that_needs_none_of_it_is_a_contradiction(mode: str) -> None:
-    with pytest.raises(Refusal) as refused:
-        modelfit.read(fit(memory_required_gb=0, moe_offloaded_gb=3, run_mode=mode), "fit")
+    with pytest.raises(Denied) as refused:
+        model_fit.read(fit(memory_required_gb=0, moe_offloaded_gb=3, run_mode=mode), "fit")
     assert refused.value.reason == Reason.INVALID_MODEL_FIT
     assert str(refused.value).startswith(f'fit.memory_required_gb: 0 with run_mode "{mode}"')
 
 
 def test_a_plan_gives_its_minimum_and_explicit_figures_win_over_it() -> None:
     plan = {"minimum": {"vram_gb": 5, "ram_gb": 8}, "recommended": {"vram_gb": 7, "ram_gb": 12}}
-    need = modelfit.read(fit(**plan), "fit")
-    assert amounts(need) == (5, 8)
-    need = modelfit.read(fit(**plan, vram_gb=6), "fit")
-    assert amounts(need) == (6, 8)
+    requirements = model_fit.read(fit(**plan), "fit")
+    assert amounts(requirements) == (5, 8)
+    requirements = model_fit.read(fit(**plan, vram_gb=6), "fit")
+    assert amounts(requirements) == (6, 8)
 
 
 def test_a_plan_without_gpu_memory_is_refused() -> None:
-    with pytest.raises(Refusal) as refused:
-        modelfit.read(fit(minimum={"vram_gb": None, "ram_gb": 8}), "fit")
+    with pytest.raises(Denied) as refused:
+        model_fit.read(fit(minimum={"vram_gb": None, "ram_gb": 8}), "fit")
     assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
 
 
 @pytest.mark.parametrize("rows", [[], [{"name": "a"}, {"name": "b"}], [7], ["a"], [[]]])
 def test_an_envelope_without_exactly_one_model_is_refused(rows: list[object]) -> None:
-    with pytest.raises(Refusal) as refused:
-        modelfit.read(fit(models=rows), "fit")
+    with pytest.raises(Denied) as refused:
+        model_fit.read(fit(models=rows), "fit")
     assert refused.value.reason == Reason.AMBIGUOUS_MODEL_FIT
     assert f"a list of {len(rows)}" in str(refused.value)
     assert str(refused.value).startswith("fit.models: ")
@@ -183,13 +183,13 @@ def test_an_envelope_without_exactly_one_model_is_refused(rows: list[object]) ->
 
 def test_an_envelope_with_one_model_reads_as_the_model() -> None:
     row = {"name": "one", "min_vram_gb": 8}
-    assert modelfit.read(fit(models=[row]), "fit") == modelfit.read(fit(**row), "fit")
+    assert model_fit.read(fit(models=[row]), "fit") == model_fit.read(fit(**row), "fit")
 
 
 @pytest.mark.parametrize("text", ["[]", '[{"min_vram_gb": 8}]', '[{"name": "a"}, {"name": "b"}]'])
 def test_a_bare_list_is_refused_even_with_one_model(text: str) -> None:
-    with pytest.raises(Refusal) as refused:
-        modelfit.read(text, "fit")
+    with pytest.raises(Denied) as refused:
+        model_fit.read(text, "fit")
     assert refused.value.reason == Reason.AMBIGUOUS_MODEL_FIT
 
 
@@ -206,16 +206,16 @@ def test_a_bare_list_is_refused_even_with_one_model(text: str) -> None:
     ],
 )
 def test_a_bare_value_is_refused_by_what_it_is(text: str, saw: str) -> None:
-    with pytest.raises(Refusal) as refused:
-        modelfit.read(text, "fit")
+    with pytest.raises(Denied) as refused:
+        model_fit.read(text, "fit")
     assert refused.value.reason == Reason.INVALID_MODEL_FIT
     assert str(refused.value).startswith(f"fit: {saw}; want one JSON object")
     assert "quotes" not in str(refused.value)
 
 
 def test_no_figure_at_all_names_the_keys_there_are_and_the_ways_out() -> None:
-    with pytest.raises(Refusal) as refused:
-        modelfit.read('{"license": "mit", "min_ram_gb": 8}', "fit")
+    with pytest.raises(Denied) as refused:
+        model_fit.read('{"license": "mit", "min_ram_gb": 8}', "fit")
     message = str(refused.value)
     assert '"license", "min_ram_gb"' in message
     assert "estimated_vram_gb, min_vram_gb or vram_gb" in message

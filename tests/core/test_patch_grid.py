@@ -10,8 +10,8 @@ import pytest
 
 from tests.core.kit import CLAIM, CPU_FIT, REMOVED, Json, container, mutate, patched, pod
 from tests.core.schemas import assert_valid
-from webhook.core import patch
-from webhook.core.policy import Policy
+from webhook.core.admission import json_patch
+from webhook.core.admission_config import AdmissionConfig
 
 ABSENT = REMOVED
 OTHER_CLAIM = {"name": "nic", "resourceClaimName": "nic-claim"}
@@ -79,7 +79,7 @@ def test_the_patch_gives_the_expected_pod_whatever_its_parents_are(
         after = patched(before, decision)
         assert after == expected(before, CLAIM, "12Gi", '{"gpu.memory":"8Gi","memory":"12Gi"}'), (labels, init)
         assert_only_adds_what_is_not_there(before, decision.patch)
-        assert patch.applied(copy.deepcopy(before), decision.patch) == after
+        assert json_patch.applied(copy.deepcopy(before), decision.patch) == after
 
 
 @pytest.mark.parametrize("resources", RESOURCES)
@@ -99,9 +99,9 @@ def test_a_model_without_gpu_gets_a_memory_request_and_nothing_else(labels: str,
 
 @pytest.mark.parametrize("env", ENV)
 def test_a_configured_variable_joins_the_environment(env: str) -> None:
-    policy = Policy(device_count_variable="TENSOR_PARALLEL")
+    config = AdmissionConfig(device_count_variable="TENSOR_PARALLEL")
     before = pod(annotations={"llmfit.ai/device-count": "2"}, containers=[container(env=copy.deepcopy(ENV[env]))])
-    decision = mutate(before, policy)
+    decision = mutate(before, config)
     wanted = expected(before, CLAIM, "12Gi", '{"gpu.memory":"8Gi","memory":"12Gi"}')
     (target,) = wanted["spec"]["containers"]
     target["env"] = [*(target.get("env") or []), {"name": "TENSOR_PARALLEL", "value": "2"}]
@@ -109,7 +109,7 @@ def test_a_configured_variable_joins_the_environment(env: str) -> None:
     assert_only_adds_what_is_not_there(before, decision.patch)
 
 
-def assert_only_adds_what_is_not_there(before: Json, operations: tuple[patch.Operation, ...]) -> None:
+def assert_only_adds_what_is_not_there(before: Json, operations: tuple[json_patch.Operation, ...]) -> None:
     """Minimal: every operation is an `add` of something absent or null, or to the end of a list."""
     state = copy.deepcopy(before)
     for operation in operations:
@@ -117,7 +117,7 @@ def assert_only_adds_what_is_not_there(before: Json, operations: tuple[patch.Ope
         assert operation.keys() == {"op", "path", "value"}
         if not operation["path"].endswith("/-"):
             assert jsonpointer.resolve_pointer(state, operation["path"], None) is None, operation["path"]
-        patch.applied(state, [operation])
+        json_patch.applied(state, [operation])
 
 
 def test_the_patch_touches_our_paths_only() -> None:

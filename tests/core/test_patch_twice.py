@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from tests.core.kit import CLAIM, CPU_FIT, FIT, REMOVED, Json, admitted, container, mutate, patched, pod, validate
-from webhook.core.policy import Policy
+from webhook.core.admission_config import AdmissionConfig
 from webhook.reasons import Reason
 
 PODS: dict[str, Json] = {
@@ -30,9 +30,9 @@ ALL = PODS | {"cpu": pod(CPU_FIT), "cpu-two": pod(CPU_FIT, containers=[container
 @pytest.mark.parametrize("memory_requests", ["fill", "ignore"])
 @pytest.mark.parametrize("name", ALL)
 def test_our_own_output_is_left_as_it_is(name: str, memory_requests: str) -> None:
-    policy = Policy(memory_requests=memory_requests, device_count_variable="GPUS")  # type: ignore[arg-type]
-    after = admitted(ALL[name], policy)
-    again = mutate(after, policy, uid="another-uid")
+    config = AdmissionConfig(memory_requests=memory_requests, device_count_variable="GPUS")  # type: ignore[arg-type]
+    after = admitted(ALL[name], config)
+    again = mutate(after, config, uid="another-uid")
     assert again.allowed
     assert again.patch == ()
     assert again.reason == (Reason.CPU_ONLY if name.startswith("cpu") else Reason.ALREADY_INJECTED)

@@ -4,21 +4,22 @@ import pytest
 
 from tests.core.devices import GIB, evaluate, good, publishes, requests
 from tests.core.kit import Json, fit
-from webhook.core import claims, demand
-from webhook.core.policy import Policy
+from webhook.core import claims
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import device_request
 from webhook.core.profiles import BUILTIN
 
 NEED = 8
 SIZES = [*range(NEED * GIB - 1, NEED * GIB + 2), *(size * GIB for size in (9, 10, 11, 12, 16, 24, 32, 48, 64, 80, 192))]
 
 
-def spec(profile: str, policy: Policy, count: str = "1") -> Json:
+def spec(profile: str, config: AdmissionConfig, count: str = "1") -> Json:
     annotations = {
         "llmfit.ai/model-fit": fit(vram_gb=NEED, supports_tp=[1, 2, 4]),
         "llmfit.ai/profile": profile,
         "llmfit.ai/device-count": count,
     }
-    made: Json = claims.spec(demand.read(annotations, policy))
+    made: Json = claims.spec(device_request.from_annotations(annotations, config))
     return made
 
 
@@ -35,7 +36,7 @@ def first_turn(made: Json, device: Json, *, sharing: bool = True) -> int | None:
 @pytest.mark.parametrize("sharing", [True, False])
 @pytest.mark.parametrize("profile", BUILTIN)
 def test_a_smaller_device_is_never_asked_for_after_a_larger_one(profile: str, sharing: bool) -> None:
-    made = spec(profile, Policy(placement="tightest"))
+    made = spec(profile, AdmissionConfig(placement="tightest"))
     turns = [first_turn(made, good(profile, size), sharing=sharing) for size in SIZES]
     assert turns[0] is None
     found = [turn for turn in turns[1:] if turn is not None]
@@ -48,7 +49,9 @@ def test_a_smaller_device_is_never_asked_for_after_a_larger_one(profile: str, sh
 @pytest.mark.parametrize("count", ["1", "2", "auto"])
 @pytest.mark.parametrize("profile", BUILTIN)
 def test_tightest_takes_the_same_devices_as_any_and_no_other(profile: str, count: str) -> None:
-    any_, tightest = (spec(profile, policy, count) for policy in (Policy(), Policy(placement="tightest")))
+    any_, tightest = (
+        spec(profile, config, count) for config in (AdmissionConfig(), AdmissionConfig(placement="tightest"))
+    )
     for memory in (None, 0, GIB, 2 * GIB - 1, 2 * GIB, 4 * GIB - 1, 4 * GIB, *SIZES):
         device = good(profile, memory)
         for sharing in (True, False):
@@ -57,11 +60,11 @@ def test_tightest_takes_the_same_devices_as_any_and_no_other(profile: str, count
 
 
 def test_any_is_what_the_scheduler_does_by_itself() -> None:
-    assert list(spec("nvidia", Policy())["devices"]["requests"][0]) == ["name", "exactly"]
+    assert list(spec("nvidia", AdmissionConfig())["devices"]["requests"][0]) == ["name", "exactly"]
 
 
 def test_fewer_devices_come_before_a_snugger_fit() -> None:
-    made = spec("nvidia", Policy(placement="tightest"), "auto")
+    made = spec("nvidia", AdmissionConfig(placement="tightest"), "auto")
     counts = [request.get("count", 1) for request in requests(made)]
     assert counts == sorted(counts)
     assert set(counts) == {1, 2, 4}
@@ -71,7 +74,7 @@ def test_fewer_devices_come_before_a_snugger_fit() -> None:
 def test_a_device_without_the_profiles_other_capacities_is_asked_for_memory_alone(profile: str) -> None:
     device = good(profile)
     driver = device["driver"]
-    made = spec(profile, Policy())
+    made = spec(profile, AdmissionConfig())
     without = device | {"capacity": {driver: {"memory": 80 * GIB}}}
     everything = first_turn(made, device)
     alone = first_turn(made, without)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from webhook.core import modelfit, quantities
-from webhook.core.need import Need
+from webhook.core.fits import model_fit, quantities
+from webhook.core.fits.requirements import ModelRequirements
 
 GIB, MIB = 1 << 30, 1 << 20
 AMOUNTS = st.decimals("0.0625", 1 << 20, allow_nan=False) | st.integers(1, 1 << 20).map(Decimal)
@@ -66,8 +66,8 @@ def test_a_quantity_read_again_gives_the_same_quantity(gigabytes: Decimal) -> No
 
 @given(AMOUNTS)
 def test_a_figure_means_the_same_through_json(gigabytes: Decimal) -> None:
-    need = modelfit.read(f'{{"min_vram_gb": {gigabytes}}}', "fit")
-    assert need.gpu_memory_quantity == quantities.canonical(quantities.mebibytes(gigabytes))
+    requirements = model_fit.read(f'{{"min_vram_gb": {gigabytes}}}', "fit")
+    assert requirements.gpu_memory_quantity == quantities.canonical(quantities.mebibytes(gigabytes))
 
 
 @given(AMOUNTS)
@@ -79,7 +79,7 @@ def test_a_plain_quantity_is_the_number_and_gi(gigabytes: Decimal) -> None:
 
 def test_equal_amounts_have_equal_quantities_however_they_are_written() -> None:
     spellings = ["12.5", "12.50", "1.25e1", "125e-1", "12.500000000"]
-    assert {Need(Decimal(text)).gpu_memory_quantity for text in spellings} == {"12800Mi"}
+    assert {ModelRequirements(Decimal(text)).gpu_memory_quantity for text in spellings} == {"12800Mi"}
     assert {quantities.plain(Decimal(text)) for text in spellings} == {"12.5Gi"}
 
 

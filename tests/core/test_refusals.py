@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.core.kit import CLAIM, FIT, Json, admitted, container, fit, mutate, pod
-from webhook.core.demand import MOST_CHARACTERS
-from webhook.core.policy import Policy
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims.device_request import MAX_FIT_CHARACTERS
 from webhook.core.profiles import BUILTIN
 from webhook.reasons import Reason
 
@@ -240,10 +240,10 @@ def test_other_resources_are_none_of_our_business(resource: str) -> None:
 
 def test_the_operator_can_let_a_conflict_pass_with_a_warning() -> None:
     target = pod(containers=[using("nvidia.com/gpu")])
-    decision = mutate(target, Policy(device_plugin_requests="warn"))
+    decision = mutate(target, AdmissionConfig(device_plugin_requests="warn"))
     assert decision.reason == Reason.INJECTED
     assert any("spec.containers[0].resources.limits[nvidia.com/gpu]" in warning for warning in decision.warnings)
-    after = admitted(target, Policy(device_plugin_requests="warn"))
+    after = admitted(target, AdmissionConfig(device_plugin_requests="warn"))
     assert after["spec"]["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "1"}
 
 
@@ -277,9 +277,9 @@ def test_daemon_pods_and_gated_pods_take_the_normal_path() -> None:
 
 
 def test_a_profile_that_cannot_tell_cards_apart_serves_one_device_only() -> None:
-    policy = Policy(profiles={"nvidia": dataclasses.replace(BUILTIN["nvidia"], product=None)})
-    assert mutate(pod(FIT), policy).reason == Reason.INJECTED
-    decision = mutate(pod(FIT, annotations={"llmfit.ai/device-count": "2"}), policy)
+    config = AdmissionConfig(profiles={"nvidia": dataclasses.replace(BUILTIN["nvidia"], product=None)})
+    assert mutate(pod(FIT), config).reason == Reason.INJECTED
+    decision = mutate(pod(FIT, annotations={"llmfit.ai/device-count": "2"}), config)
     assert decision.reason == Reason.UNSUPPORTED_DEVICE_COUNT
     assert "names no product attribute" in decision.message
 
@@ -297,7 +297,7 @@ def test_any_number_of_faults_fits_in_a_kilobyte(count: int) -> None:
 
 
 def test_a_fit_that_is_longer_than_any_is_refused_and_not_read() -> None:
-    assert mutate(pod(FIT.ljust(MOST_CHARACTERS))).reason == Reason.INJECTED
-    decision = mutate(pod(FIT.ljust(MOST_CHARACTERS + 1)))
+    assert mutate(pod(FIT.ljust(MAX_FIT_CHARACTERS))).reason == Reason.INJECTED
+    decision = mutate(pod(FIT.ljust(MAX_FIT_CHARACTERS + 1)))
     assert decision.reason == Reason.INVALID_MODEL_FIT
     assert "more than 16384 characters; want one model's figures" in decision.message

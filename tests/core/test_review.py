@@ -3,7 +3,7 @@
 import pytest
 
 from tests.core.kit import UID, Json, asked, body, container, mutate, pod, validate
-from webhook.core import review
+from webhook.core.admission import review
 from webhook.errors import MalformedCall
 
 

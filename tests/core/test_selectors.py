@@ -7,9 +7,10 @@ import pytest
 
 from tests.core.devices import GIB, accepts, bare, device, evaluate, expressions, good
 from tests.core.kit import Json, fit
-from webhook.core import cel, claims, demand
-from webhook.core.policy import Policy
-from webhook.core.profiles import BUILTIN, Profile
+from webhook.core import claims
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import device_request
+from webhook.core.profiles import BUILTIN, Profile, cel
 
 FITS = {
     "whole": (fit(min_vram_gb=8), 8 * GIB),
@@ -18,9 +19,9 @@ FITS = {
 }
 
 
-def spec(text: str, profile: str, count: str = "1", policy: Policy | None = None) -> Json:
+def spec(text: str, profile: str, count: str = "1", config: AdmissionConfig | None = None) -> Json:
     annotations = {"llmfit.ai/model-fit": text, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-    made: Json = claims.spec(demand.read(annotations, policy or Policy()))
+    made: Json = claims.spec(device_request.from_annotations(annotations, config or AdmissionConfig()))
     return made
 
 
@@ -104,8 +105,8 @@ def test_a_card_holds_less_than_its_label_and_no_need_is_rounded_down_to_it() ->
 
 def test_a_profile_of_the_operators_own_is_guarded_like_the_built_in_ones() -> None:
     own = Profile(**_own())
-    policy = Policy(profiles={"own": own})
-    made = spec(fit(min_vram_gb=8), "own", policy=policy)
+    config = AdmissionConfig(profiles={"own": own})
+    made = spec(fit(min_vram_gb=8), "own", config=config)
     assert accepts(made, device("npu.example.com", {"tier": "gold"}, {"hbm": 8 * GIB})) is True
     for candidate in (
         device("npu.example.com", {"tier": "gold"}, {"hbm": 8 * GIB - 1}),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.core.kit import CLAIM, REMOVED, Json, admitted, container, mutate, pod
-from webhook.core.targets import SIDECARS
+from webhook.core.admission.target_containers import SIDECARS
 from webhook.reasons import Reason
 
 DEFAULT = "kubectl.kubernetes.io/default-container"

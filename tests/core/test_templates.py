@@ -8,17 +8,17 @@ import pytest
 from tests.core import kit
 from tests.core.kit import CPU_FIT, WORKLOADS, Json, container, kind_of, mutate, pod, workload
 from tests.core.test_refusals import CASES
-from webhook.core.decide import Decision
-from webhook.core.policy import Policy
+from webhook.core.admission.decide import Decision
+from webhook.core.admission_config import AdmissionConfig
 from webhook.reasons import Reason
 
 BAD = pod("{")
 SUMMARY = 'each pod gets a claim for "server": gpu.nvidia.com (gpu.memory 8Gi); memory request 12Gi'
 
 
-def validate(target: Json, policy: Policy | None = None, **parts: Any) -> Decision:
+def validate(target: Json, config: AdmissionConfig | None = None, **parts: Any) -> Decision:
     """The validating webhook's decision on a workload."""
-    return kit.validate(target, policy, **({"kind": kind_of(target)} | parts))
+    return kit.validate(target, config, **({"kind": kind_of(target)} | parts))
 
 
 def update(old: Json | None, new: Json) -> Decision:
@@ -68,7 +68,7 @@ def test_all_faults_have_their_paths() -> None:
 
 def test_what_only_a_pod_can_have_is_not_missed() -> None:
     assert mutate(pod()).patch
-    assert validate(workload("Deployment"), Policy(uninjected_pods="deny")).allowed
+    assert validate(workload("Deployment"), AdmissionConfig(uninjected_pods="deny")).allowed
 
 
 def test_the_warnings_of_a_pod_are_given_with_their_paths() -> None:

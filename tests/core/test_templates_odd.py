@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.core import kit
 from tests.core.kit import WORKLOADS, Json, kind_of, pod, workload
 from tests.core.test_templates import BAD, validate
-from webhook.core import templates
-from webhook.core.decide import Decision
+from webhook.core.admission import pod_templates
+from webhook.core.admission.decide import Decision
 from webhook.errors import MalformedCall
 from webhook.reasons import Reason
 
@@ -73,8 +73,13 @@ def test_a_review_without_the_object_is_a_malformed_call() -> None:
 
 
 def test_a_kind_without_template_has_no_path() -> None:
-    assert templates.path("", "Pod") is templates.path("", "Deployment") is templates.path("batch", "Job/v1") is None
-    assert {(group, kind) for kind, group in WORKLOADS.items() if templates.path(group, kind) is None} == set()
+    assert (
+        pod_templates.path("", "Pod")
+        is pod_templates.path("", "Deployment")
+        is pod_templates.path("batch", "Job/v1")
+        is None
+    )
+    assert {(group, kind) for kind, group in WORKLOADS.items() if pod_templates.path(group, kind) is None} == set()
 
 
 JSON = st.recursive(

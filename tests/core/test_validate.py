@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.core.kit import CPU_FIT, FIT, Json, admitted, container, fit, pod, validate
-from webhook.core.decide import Decision
-from webhook.core.policy import Policy
+from webhook.core.admission.decide import Decision
+from webhook.core.admission_config import AdmissionConfig
 from webhook.reasons import Reason
 
 REMEDY = "check that modelfit's MutatingWebhookConfiguration matches this pod, and create it again"
@@ -21,7 +21,7 @@ def test_a_pod_without_its_claim_is_refused() -> None:
 
 
 def test_the_operator_can_let_it_pass_with_a_warning() -> None:
-    decision = validate(pod(), Policy(uninjected_pods="warn"))
+    decision = validate(pod(), AdmissionConfig(uninjected_pods="warn"))
     assert (decision.allowed, decision.reason, decision.message) == (True, Reason.NOT_INJECTED, "")
     (warning,) = decision.warnings
     assert warning.startswith("modelfit: spec.resourceClaims: no entry modelfit")
@@ -61,7 +61,7 @@ def test_a_pod_whose_claim_would_never_come_is_refused(damage: Callable[[Json], 
     assert (decision.allowed, decision.reason) == (False, Reason.NOT_INJECTED)
     assert decision.message.startswith(f"{path}: ")
     assert "; and " not in decision.message
-    assert validate(target, Policy(uninjected_pods="warn")).allowed
+    assert validate(target, AdmissionConfig(uninjected_pods="warn")).allowed
 
 
 def test_all_that_is_missing_is_named_at_once() -> None:

@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
         return 0
     FINDINGS.mkdir(exist_ok=True)
     path = FINDINGS / f"fuzz-{hashlib.sha256(finding.body).hexdigest()[:12]}.json"
-    kept = {"policy": finding.policy, "path": finding.path, "body": finding.body.decode("latin-1")}
+    kept = {"policy": finding.config, "path": finding.path, "body": finding.body.decode("latin-1")}
     path.write_text(json.dumps(kept), "utf-8")
     print(f"fuzz: input {reasons.total() + 1} broke it; see it again with: python -m tests.fuzz {path}")
     traceback.print_exception(finding.error, file=sys.stdout)

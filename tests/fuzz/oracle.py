@@ -13,8 +13,8 @@ from flask.testing import FlaskClient
 from tests.core.kit import Json
 from tests.fuzz.corpus import SECRET
 from webhook.core import claims
-from webhook.core.claims import names
-from webhook.core.policy import Policy
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import claim_names
 from webhook.reasons import Reason
 
 _OURS = re.compile(
@@ -28,7 +28,7 @@ class Broken(AssertionError):
     """The webhook broke a promise; the text says which."""
 
 
-def check(client: FlaskClient, policy: Policy, path: str, body: bytes) -> str:
+def check(client: FlaskClient, config: AdmissionConfig, path: str, body: bytes) -> str:
     """Posts the body and looks at the answer; its reason, or "HTTP 4xx". Raises Broken."""
     response = client.post(path, data=body, content_type="application/json")
     _must(response.status_code in (200, 400, 413, 415), f"HTTP {response.status_code}")
@@ -48,7 +48,7 @@ def check(client: FlaskClient, policy: Policy, path: str, body: bytes) -> str:
     reason: str = made["auditAnnotations"]["reason"]
     if "patch" in made:
         _must(path == "/mutate" and made["allowed"] and made["patchType"] == "JSONPatch", "a patch out of place")
-        _patched(client, policy, review, json.loads(base64.b64decode(made["patch"])), reason)
+        _patched(client, config, review, json.loads(base64.b64decode(made["patch"])), reason)
     return reason
 
 
@@ -60,7 +60,7 @@ def _refused(made: Json) -> None:
     _must(message and message.isprintable() and len(message.encode()) <= 1024, f"the message {message!r}")
 
 
-def _patched(client: FlaskClient, policy: Policy, review: Json, operations: list[Json], reason: str) -> None:
+def _patched(client: FlaskClient, config: AdmissionConfig, review: Json, operations: list[Json], reason: str) -> None:
     before = review["request"]["object"]
     for operation in operations:
         _must(operation["op"] == "add" and bool(_OURS.fullmatch(operation["path"])), f"the operation {operation}")
@@ -68,7 +68,7 @@ def _patched(client: FlaskClient, policy: Policy, review: Json, operations: list
         there = None if path.endswith("/-") else jsonpointer.resolve_pointer(before, path, None)
         if path.endswith("/resourceClaimName"):
             # Of a copy: the name that the webhook gave to the first pod's claim.
-            _must(names.is_for_review(there), f"another's claim renamed by {operation}")
+            _must(claim_names.is_for_review(there), f"another's claim renamed by {operation}")
         elif "llmfit.ai" not in path:
             _must(there is None, f"a replacement by {operation}")
     after = jsonpatch.apply_patch(copy.deepcopy(before), operations)
@@ -80,12 +80,12 @@ def _patched(client: FlaskClient, policy: Policy, review: Json, operations: list
     _must(third is not None and third["response"]["allowed"], f"the validating webhook refuses our own output: {third}")
     if reason == Reason.INJECTED and any("injected-into" in operation["path"] for operation in operations):
         metadata = after["metadata"] | {"name": "pod", "namespace": "ns", "uid": "pod-uid"}
-        claim: Json | None = claims.companion(metadata, policy)
+        claim: Json | None = claims.companion(metadata, config)
         _must(claim is not None, "an injected pod without companion")
         if claim is not None:
             entries = [each for each in after["spec"]["resourceClaims"] if isinstance(each, dict)]
             name = next(each["resourceClaimName"] for each in entries if each.get("name") == "modelfit")
-            _must(claim["metadata"]["name"] == name and names.is_for_review(name), f"the name {name}")
+            _must(claim["metadata"]["name"] == name and claim_names.is_for_review(name), f"the name {name}")
             _must(name not in json.dumps(before), "a claim that somebody named before")
             json.dumps(claim, ensure_ascii=False).encode()
             _must("adminAccess" not in json.dumps(claim["spec"]), "adminAccess")

@@ -9,13 +9,15 @@ from random import Random
 from flask.testing import FlaskClient
 
 from tests.fuzz import corpus, damage, oracle
-from webhook.core.policy import Policy
+from webhook.core.admission_config import AdmissionConfig
 from webhook.server.app import create_app
 
 POLICIES = (
-    Policy(),
-    Policy(profile="llmfit", memory_requests="ignore", device_plugin_requests="warn", uninjected_pods="warn"),
-    Policy(profile="hami", placement="tightest", system_memory_class="dra.memory", device_count_variable="GPUS"),
+    AdmissionConfig(),
+    AdmissionConfig(profile="llmfit", memory_requests="ignore", device_plugin_requests="warn", uninjected_pods="warn"),
+    AdmissionConfig(
+        profile="hami", placement="tightest", system_memory_class="dra.memory", device_count_variable="GPUS"
+    ),
 )
 PATHS = ("/mutate", "/mutate", "/validate")
 
@@ -24,7 +26,7 @@ PATHS = ("/mutate", "/mutate", "/validate")
 class Finding:
     """An input that broke something."""
 
-    policy: int
+    config: int
     path: str
     body: bytes
     error: Exception
@@ -32,7 +34,7 @@ class Finding:
 
 def clients() -> list[FlaskClient]:
     """The real application for each of POLICIES."""
-    return [create_app(policy, 8 << 20, lambda: True).test_client() for policy in POLICIES]
+    return [create_app(config, 8 << 20, lambda: True).test_client() for config in POLICIES]
 
 
 def run(seed: int, goes_on: Callable[[int], bool]) -> tuple[Counter[str], Finding | None]:

@@ -5,9 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from tests.fuzz import run
-from webhook.core import claims, decide, memory, origin, quantities, rules, targets
-from webhook.core.decide import Decision
-from webhook.errors import Fault
+from webhook.core import claims
+from webhook.core.admission import decide, injection_record, memory_requests, pod_rules, target_containers
+from webhook.core.admission.decide import Decision
+from webhook.core.fits import quantities
+from webhook.errors import FieldError
 from webhook.reasons import Reason
 
 SEED, MOST = 2, 3000
@@ -35,17 +37,17 @@ def overflow(_: object) -> None:
 
 BREAKAGES: dict[str, tuple[object, str, object]] = {
     "an exception": (quantities, "parse", overflow),
-    "a request that is replaced": (memory, "stated", lambda *_: []),
-    "a patch each time": (targets, "refers", lambda _: False),
+    "a request that is replaced": (memory_requests, "stated", lambda *_: []),
+    "a patch each time": (target_containers, "refers", lambda _: False),
     "a patch elsewhere": (decide, "inject", lambda *_: [{"op": "add", "path": "/spec/hostNetwork", "value": True}]),
     "a patch that removes": (decide, "inject", lambda *_: [{"op": "remove", "path": "/spec/containers"}]),
-    "a claim that a copy keeps": (origin, "met_before", lambda *_: True),
-    "a copy that is renamed each time": (origin, "met_before", lambda *_: False),
+    "a claim that a copy keeps": (injection_record, "met_before", lambda *_: True),
+    "a copy that is renamed each time": (injection_record, "met_before", lambda *_: False),
     "a companion that is missing": (claims, "companion", lambda *_: None),
     "a secret in a warning": (decide, "_summary", lambda *_: "hunter2"),
     "a warning of two lines": (decide, "_summary", lambda *_: "a\nb"),
     "a refusal without a message": (decide, "_deny", lambda refusal: Decision(False, refusal.reason)),
-    "a validating webhook that disagrees": (rules, "missing_parts", lambda *_: [Fault("a", "b", "c")]),
+    "a validating webhook that disagrees": (pod_rules, "missing_parts", lambda *_: [FieldError("a", "b", "c")]),
 }
 
 

@@ -9,7 +9,7 @@ import yaml
 from tests.cli.conftest import Run, modelfit
 from tests.llmfit import expected
 from tests.llmfit.conftest import Llmfit
-from webhook.errors import shown_all
+from webhook.errors import quote_all
 
 __all__ = ["modelfit"]
 
@@ -90,7 +90,7 @@ def test_the_whole_catalogue_at_once_is_refused(llmfit: Llmfit, modelfit: Run) -
 def test_a_comparison_is_refused_with_the_names_of_both(llmfit: Llmfit, modelfit: Run) -> None:
     printed = llmfit("diff")
     names = [row["model"]["name"] for row in json.loads(printed)["models"]]
-    assert f"a list of 2: {shown_all(names)}; want exactly one model" in modelfit("convert", stdin=printed).err
+    assert f"a list of 2: {quote_all(names)}; want exactly one model" in modelfit("convert", stdin=printed).err
 
 
 def test_an_error_of_llmfit_is_passed_on(llmfit: Llmfit, modelfit: Run) -> None:

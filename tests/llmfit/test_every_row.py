@@ -9,25 +9,26 @@ import pytest
 
 from tests.llmfit import expected
 from tests.llmfit.expected import Amounts
-from webhook.core import claims, demand
-from webhook.core.policy import Policy
-from webhook.errors import Refusal
+from webhook.core import claims
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import device_request
+from webhook.errors import Denied
 from webhook.reasons import Reason
 
-POLICY = Policy()
+POLICY = AdmissionConfig()
 
 
-def outcome(row: Mapping[str, Any]) -> Amounts | Refusal:
+def outcome(row: Mapping[str, Any]) -> Amounts | Denied:
     """The amounts in the row's claim, as an annotation would give it."""
     annotations = {"llmfit.ai/model-fit": json.dumps(row)}
     try:
-        asked = demand.read(annotations, POLICY)
-    except Refusal as refusal:
+        asked = device_request.from_annotations(annotations, POLICY)
+    except Denied as refusal:
         return refusal
-    need = asked.need
-    if need.cpu_only:
-        return Amounts(None, need.memory_quantity)
-    claim: Any = claims.manifest(asked, name=claims.names.default(need))
+    requirements = asked.requirements
+    if requirements.cpu_only:
+        return Amounts(None, requirements.memory_quantity)
+    claim: Any = claims.manifest(asked, name=claims.claim_names.default(requirements))
     assert len(claim["metadata"]["name"]) <= 63
     (request,) = claim["spec"]["devices"]["requests"]
     gpu_memory = request["exactly"]["capacity"]["requests"]["memory"]
@@ -47,7 +48,7 @@ def test_every_row_of_a_fit_table_becomes_its_claim_or_is_refused_by_design(fits
     wrong = []
     for row in fits:
         found = outcome(row)
-        if isinstance(found, Refusal):
+        if isinstance(found, Denied):
             refused[row["run_mode"], found.reason] += 1
         elif found != expected.of_fit_row(row):
             wrong.append((row["name"], found, expected.of_fit_row(row)))
@@ -69,6 +70,6 @@ def test_a_refused_row_is_accepted_once_it_says_the_vram(fits: list[dict[str, An
 )
 def test_no_table_of_several_models_is_taken_for_one(fits: list[dict[str, Any]], count: int, reason: Reason) -> None:
     found = outcome({"models": fits[:count]})
-    assert isinstance(found, Refusal)
+    assert isinstance(found, Denied)
     assert found.reason is reason
     assert len(str(found)) <= 1024

@@ -31,7 +31,7 @@ WAYS = ["say", "info"]
 def emit(way: str, log: logging.Logger, message: str, fields: dict[str, object]) -> None:
     """The two ways to an event."""
     if way == "say":
-        logs.say(log, message, fields)
+        logs.info(log, message, fields)
     else:
         log.info(message, extra={"fields": fields})
 
@@ -126,4 +126,4 @@ def test_a_log_that_nobody_reads_any_more_fails_no_review(log: logging.Logger, m
             raise BrokenPipeError
 
     monkeypatch.setattr(sys, "stderr", Broken())
-    logs.say(log, "review", {})
+    logs.info(log, "review", {})

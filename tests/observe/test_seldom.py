@@ -1,6 +1,6 @@
 """Of what happens often, a line now and then."""
 
-from webhook.observe.seldom import SECONDS, Seldom
+from webhook.observe.log_throttle import SECONDS, LogThrottle
 
 
 class Clock:
@@ -14,7 +14,7 @@ class Clock:
 
 def test_the_first_is_logged_at_once_and_the_others_are_counted() -> None:
     clock = Clock()
-    seldom = Seldom(clock)
+    seldom = LogThrottle(clock)
     assert [seldom.due(404) for _ in range(1000)] == [1] + [0] * 999
     clock.now += SECONDS - 1
     assert seldom.due(404) == 0
@@ -26,5 +26,5 @@ def test_the_first_is_logged_at_once_and_the_others_are_counted() -> None:
 
 
 def test_each_kind_has_its_own_line() -> None:
-    seldom = Seldom(Clock())
+    seldom = LogThrottle(Clock())
     assert [seldom.due(kind) for kind in (400, 404, 400, 415, 404)] == [1, 1, 0, 1, 0]

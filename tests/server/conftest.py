@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from webhook.core.policy import Policy
+from webhook.core.admission_config import AdmissionConfig
 from webhook.server.app import Shortcut, create_app
 
 MAX_BYTES = 64 << 10
@@ -23,7 +23,7 @@ def make_app(request: pytest.FixtureRequest, readiness: dict[str, bool]) -> Call
     """Makes the application, with the way that reviews take in production, or with Flask alone."""
 
     def make() -> Flask:
-        app = create_app(Policy(), MAX_BYTES, lambda: readiness["is_ready"])
+        app = create_app(AdmissionConfig(), MAX_BYTES, lambda: readiness["is_ready"])
         if request.param == "flask":
             shortcut = app.wsgi_app
             assert isinstance(shortcut, Shortcut)

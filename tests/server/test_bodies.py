@@ -10,7 +10,7 @@ from gevent.event import Event
 
 from tests.core import kit
 from webhook.errors import MalformedCall
-from webhook.server.bodies import BYTES_PER_VALUE, MOST_VALUES, ROOM, SMALL_BYTES, Bodies
+from webhook.server.body_reader import BYTES_PER_VALUE, MOST_VALUES, ROOM, SMALL_BYTES, BodyReader
 
 MIB = 1 << 20
 LARGEST = 8 * MIB
@@ -36,14 +36,14 @@ def pieces(total: int) -> list[bytes]:
     return [b" " * SMALL_BYTES] * (total // SMALL_BYTES - 1) + [b"{}".rjust(SMALL_BYTES)]
 
 
-def stalled(bodies: Bodies, total: int) -> "gevent.Greenlet[..., object]":
+def stalled(bodies: BodyReader, total: int) -> "gevent.Greenlet[..., object]":
     """A peer that stops after so many bytes of a body."""
     greenlet = gevent.spawn(bodies.document, Peer([*pieces(total), None]), None)
     gevent.sleep(0.05)
     return greenlet
 
 
-def status(bodies: Bodies, body: bytes) -> int:
+def status(bodies: BodyReader, body: bytes) -> int:
     """200 where it is decoded; else the HTTP status of the refusal."""
     try:
         bodies.document(io.BytesIO(body), len(body))
@@ -53,7 +53,7 @@ def status(bodies: Bodies, body: bytes) -> int:
 
 
 def test_peers_that_stall_hold_no_more_than_there_is_room_for() -> None:
-    bodies = Bodies(MIB)
+    bodies = BodyReader(MIB)
     peers = [stalled(bodies, MIB - SMALL_BYTES) for _ in range(3 * ROOM)]
     assert MIB < bodies.held <= ROOM * MIB
     for peer in peers:
@@ -62,7 +62,7 @@ def test_peers_that_stall_hold_no_more_than_there_is_room_for() -> None:
 
 
 def test_the_largest_makes_room_and_the_smaller_are_answered() -> None:
-    bodies = Bodies(MIB)
+    bodies = BodyReader(MIB)
     peers = [stalled(bodies, MIB - SMALL_BYTES) for _ in range(ROOM)]
     small = stalled(bodies, 4 * SMALL_BYTES)
     assert bodies.document(Peer(pieces(MIB // 2)), None) == {}
@@ -73,7 +73,7 @@ def test_the_largest_makes_room_and_the_smaller_are_answered() -> None:
 
 
 def test_who_is_the_largest_itself_is_refused() -> None:
-    bodies = Bodies(MIB)
+    bodies = BodyReader(MIB)
     peers = [stalled(bodies, MIB // 2) for _ in range(2 * ROOM)]
     with pytest.raises(MalformedCall) as refused:
         bodies.document(Peer(pieces(MIB)), None)
@@ -85,7 +85,7 @@ def test_who_is_the_largest_itself_is_refused() -> None:
 
 def test_what_has_been_forgotten_is_not_decoded_from_what_came_after() -> None:
     """Its last piece would be a body of its own."""
-    bodies = Bodies(MIB)
+    bodies = BodyReader(MIB)
     arrives = Event()
 
     class Slow(Peer):
@@ -107,14 +107,14 @@ def test_what_has_been_forgotten_is_not_decoded_from_what_came_after() -> None:
 
 
 def test_a_body_of_nothing_but_brackets_is_not_decoded() -> None:
-    bodies = Bodies(LARGEST)
+    bodies = BodyReader(LARGEST)
     for unit in (b"{}", b"[]", b"0", b'{"a":1}', b'""', b"{},\n"):
         body = b'{"a":[' + b",".join([unit.rstrip(b",\n")] * (LARGEST // (len(unit) + 1) - 8)) + b"]}"
         assert status(bodies, body) == 413, unit
 
 
 def test_a_body_has_as_many_values_as_are_allowed() -> None:
-    bodies = Bodies(LARGEST)
+    bodies = BodyReader(LARGEST)
     most = max(MOST_VALUES, LARGEST // BYTES_PER_VALUE)
     assert status(bodies, b"[" + b",".join([b"0"] * most) + b"]") == 200
     assert status(bodies, b"[" + b",".join([b"0"] * (most + 1)) + b"]") == 413
@@ -142,4 +142,4 @@ def test_the_densest_pod_that_etcd_stores_is_decoded(largest: int) -> None:
     the pod twice."""
     one = densest((3 * MIB // 2) // 70)
     body = json.dumps({"request": {"object": one, "oldObject": one}}, separators=(",", ":")).encode()
-    assert status(Bodies(largest), body) == 200
+    assert status(BodyReader(largest), body) == 200

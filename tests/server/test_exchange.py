@@ -6,7 +6,7 @@ from typing import Any
 from gunicorn.config import Config
 from gunicorn.http.parser import RequestParser
 
-from webhook.server import exchange
+from webhook.server import wsgi
 
 
 def parsed(data: bytes) -> Any:
@@ -15,8 +15,8 @@ def parsed(data: bytes) -> Any:
 
 
 def environ(data: bytes) -> dict[str, Any]:
-    base = exchange.base_environ(("10.0.0.1", 8443), ("10.0.0.2", 50000), multiprocess=False)
-    return exchange.environ(parsed(data), base)
+    base = wsgi.base_environ(("10.0.0.1", 8443), ("10.0.0.2", 50000), multiprocess=False)
+    return wsgi.environ(parsed(data), base)
 
 
 def test_the_environment_is_pep_3333s() -> None:
@@ -50,9 +50,9 @@ def test_the_environment_is_pep_3333s() -> None:
 
 
 def test_what_one_request_says_is_not_said_by_the_next() -> None:
-    base = exchange.base_environ(("10.0.0.1", 8443), ("10.0.0.2", 50000), multiprocess=False)
-    first = exchange.environ(parsed(b"GET / HTTP/1.1\r\nHost: x\r\nX-One: 1\r\n\r\n"), base)
-    second = exchange.environ(parsed(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), base)
+    base = wsgi.base_environ(("10.0.0.1", 8443), ("10.0.0.2", 50000), multiprocess=False)
+    first = wsgi.environ(parsed(b"GET / HTTP/1.1\r\nHost: x\r\nX-One: 1\r\n\r\n"), base)
+    second = wsgi.environ(parsed(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), base)
     assert "HTTP_X_ONE" in first
     assert "HTTP_X_ONE" not in second
 
@@ -64,7 +64,7 @@ def answered(status: str, headers: list[tuple[str, str]], body: Iterable[bytes],
         start_response(status, headers)
         return body
 
-    data = exchange.answer(application, {"REQUEST_METHOD": method}, closes=False)
+    data = wsgi.answer(application, {"REQUEST_METHOD": method}, closes=False)
     return [line for line in data.split(b"\r\n") if not line.startswith(b"Date: ")]
 
 
@@ -96,6 +96,6 @@ def test_the_body_is_closed_after_use() -> None:
 
 
 def test_the_date_is_that_of_the_answer() -> None:
-    data = exchange.encode("200 OK", [], b"", closes=True)
+    data = wsgi.encode("200 OK", [], b"", closes=True)
     assert data.startswith(b"HTTP/1.1 200 OK\r\nDate: ")
     assert b" GMT\r\nConnection: close\r\n" in data

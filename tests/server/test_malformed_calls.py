@@ -12,10 +12,10 @@ from werkzeug.test import TestResponse
 
 from tests.core import kit
 from tests.server.conftest import MAX_BYTES
-from webhook.core.policy import Policy
-from webhook.errors import shown
-from webhook.observe.seldom import Seldom
-from webhook.server import reviews
+from webhook.core.admission_config import AdmissionConfig
+from webhook.errors import quote
+from webhook.observe.log_throttle import LogThrottle
+from webhook.server import admission_handler
 from webhook.server.app import create_app
 
 JSON = "application/json"
@@ -77,7 +77,7 @@ def test_a_compressed_body_is_a_415(client: FlaskClient) -> None:
 def test_an_unknown_path_is_a_404_that_names_the_right_ones(client: FlaskClient) -> None:
     for path in ("/", "/mutate/", "/Mutate", "/mutate/pods", "/static/x", "/\x1b", "/" + "x" * 3000):
         error = refusal(client.post(path, json=kit.body(kit.pod())), 404)["error"]
-        assert error.startswith(f"path: {shown(path)}; want /mutate or /validate ")
+        assert error.startswith(f"path: {quote(path)}; want /mutate or /validate ")
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"])
@@ -122,7 +122,7 @@ def test_a_body_that_does_not_arrive_is_no_500(client: FlaskClient, error: OSErr
 @pytest.fixture
 def logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Callable[[], list[kit.Json]]:
     """Takes the fields of what was logged of refused calls at the usual level."""
-    monkeypatch.setattr(reviews, "_refusals", Seldom())
+    monkeypatch.setattr(admission_handler, "_refusals", LogThrottle())
     caplog.set_level(logging.INFO)
 
     def take() -> list[kit.Json]:
@@ -206,7 +206,9 @@ _REVIEW = st.fixed_dictionaries(
     path=st.sampled_from(["/mutate", "/validate"]),
 )
 def test_no_input_gives_a_500(body: bytes, path: str) -> None:
-    answer = create_app(Policy(), MAX_BYTES, lambda: True).test_client().post(path, data=body, content_type=JSON)
+    answer = (
+        create_app(AdmissionConfig(), MAX_BYTES, lambda: True).test_client().post(path, data=body, content_type=JSON)
+    )
     assert answer.status_code in (200, 400)
     if answer.status_code == 200:
         response = json.loads(answer.data)["response"]

@@ -9,10 +9,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from tests.core import kit
-from webhook.core import decide
-from webhook.core.decide import Decision
-from webhook.core.policy import Policy
-from webhook.core.review import Review
+from webhook.core.admission import decide
+from webhook.core.admission.decide import Decision
+from webhook.core.admission.review import Review
+from webhook.core.admission_config import AdmissionConfig
 
 
 def ask(client: FlaskClient, path: str, body: object) -> kit.Json:
@@ -66,7 +66,7 @@ def test_a_workload_is_looked_at_by_the_validating_webhook_alone(client: FlaskCl
 def test_a_fault_of_ours_is_a_denial_with_the_uid_and_without_content(
     webhook: str, make_app: Callable[[], Flask], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(review: Review, policy: Policy) -> Decision:
+    def broken(review: Review, config: AdmissionConfig) -> Decision:
         raise LookupError(f"secret content of {review.object}")
 
     monkeypatch.setattr(decide, webhook, broken)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.wire.certificates import Authority
-from webhook.observe import metrics
-from webhook.server import der, tls
+from webhook.observe import admission_metrics
+from webhook.server import der, serving_certificate
 
 AUTHORITY = Authority()
 
@@ -27,7 +27,7 @@ def write(paths: tuple[Path, Path], pair: tuple[bytes, bytes]) -> None:
 
 
 def test_the_context_stays_the_same_while_the_files_do(paths: tuple[Path, Path]) -> None:
-    serving = tls.ServingCertificate(*paths)
+    serving = serving_certificate.ServingCertificate(*paths)
     first = serving.context()
     assert serving.context() is first
     for path in paths:
@@ -38,7 +38,7 @@ def test_the_context_stays_the_same_while_the_files_do(paths: tuple[Path, Path])
 def test_a_write_in_the_same_tick_of_the_clock_is_noticed(
     paths: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    serving = tls.ServingCertificate(*paths)
+    serving = serving_certificate.ServingCertificate(*paths)
     signature = serving._sign()
     monkeypatch.setattr(serving, "_sign", lambda: signature)
     first = serving.context()
@@ -49,8 +49,8 @@ def test_a_write_in_the_same_tick_of_the_clock_is_noticed(
 def test_files_that_have_not_changed_for_a_while_are_not_read(
     paths: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    serving = tls.ServingCertificate(*paths)
-    monkeypatch.setattr(tls, "_SETTLED_SECONDS", -60.0)
+    serving = serving_certificate.ServingCertificate(*paths)
+    monkeypatch.setattr(serving_certificate, "_SETTLED_SECONDS", -60.0)
     serving.context()
     monkeypatch.setattr(serving, "_read", lambda: pytest.fail("read again"))
     serving.context()
@@ -61,14 +61,14 @@ def test_files_are_unusable_for_as_long_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """Also if those that are back are the very same ones, as where a folder is swapped."""
-    monkeypatch.setattr(tls, "_SETTLED_SECONDS", -60.0)
+    monkeypatch.setattr(serving_certificate, "_SETTLED_SECONDS", -60.0)
     mount, other = tmp_path / "mount", tmp_path / "other"
     for folder in (mount, other):
         folder.mkdir()
     write((mount / "tls.crt", mount / "tls.key"), AUTHORITY.issue("first"))
     if fault == "too large":
-        write((other / "tls.crt", other / "tls.key"), (b"x" * (tls.MAX_FILE + 1), b""))
-    serving = tls.ServingCertificate(mount / "tls.crt", mount / "tls.key")
+        write((other / "tls.crt", other / "tls.key"), (b"x" * (serving_certificate.MAX_FILE + 1), b""))
+    serving = serving_certificate.ServingCertificate(mount / "tls.crt", mount / "tls.key")
     serving.context()
     assert unusable() == 0
     mount.rename(tmp_path / "aside")
@@ -83,7 +83,7 @@ def test_files_are_unusable_for_as_long_as_they_are(
 
 
 def unusable() -> float:
-    (line,) = metrics.exposition(["modelfit_unusable_certificate"], multiprocess=False).splitlines()[-1:]
+    (line,) = admission_metrics.exposition(["modelfit_unusable_certificate"], multiprocess=False).splitlines()[-1:]
     return float(line.split()[-1])
 
 
@@ -105,6 +105,6 @@ def test_a_cut_certificate_is_a_value_error_at_every_length() -> None:
 
 
 def test_a_file_that_is_no_certificate_of_any_size_is_refused(paths: tuple[Path, Path]) -> None:
-    paths[0].write_bytes(b"x" * (tls.MAX_FILE + 1))
-    with pytest.raises(tls.UnusablePair, match="more than 1 MiB"):
-        tls.ServingCertificate(*paths)
+    paths[0].write_bytes(b"x" * (serving_certificate.MAX_FILE + 1))
+    with pytest.raises(serving_certificate.UnusablePair, match="more than 1 MiB"):
+        serving_certificate.ServingCertificate(*paths)

@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 
 from tests.settings.writing import Write
 from webhook import settings
-from webhook.core.policy import Policy
+from webhook.core.admission_config import AdmissionConfig
 from webhook.core.profiles import BUILTIN
 from webhook.errors import InvalidSettings
 from webhook.settings import Settings
@@ -17,7 +17,7 @@ OWN = "profiles: {acme: {driver: gpu.acme.example, deviceClasses: [gpu.acme.exam
 
 def test_without_a_file_everything_has_its_default() -> None:
     assert settings.load(None, {}) == Settings()
-    assert Settings().policy() == Policy()
+    assert Settings().admission_config() == AdmissionConfig()
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "---\n", "{}", "null"])
@@ -47,12 +47,12 @@ def test_a_file_sets_what_it_names(write: Write) -> None:
             shares: {cores: "10"}
         """
     )
-    policy = loaded.policy()
-    assert (policy.profile, policy.placement, policy.memory_requests) == ("acme", "tightest", "ignore")
-    assert (policy.device_plugin_requests, policy.uninjected_pods) == ("warn", "warn")
-    assert (policy.system_memory_class, policy.device_count_variable) == ("dra.memory", "TENSOR_PARALLEL")
-    assert policy.profiles.keys() == BUILTIN.keys() | {"acme"}
-    acme = policy.profiles["acme"]
+    config = loaded.admission_config()
+    assert (config.profile, config.placement, config.memory_requests) == ("acme", "tightest", "ignore")
+    assert (config.device_plugin_requests, config.uninjected_pods) == ("warn", "warn")
+    assert (config.system_memory_class, config.device_count_variable) == ("dra.memory", "TENSOR_PARALLEL")
+    assert config.profiles.keys() == BUILTIN.keys() | {"acme"}
+    acme = config.profiles["acme"]
     assert (acme.name, acme.driver, acme.capacity) == ("acme", "gpu.acme.example", "hbm")
     assert acme.device_classes == ("big.acme.example", "gpu.acme.example")
     assert acme.classes_for(2) == ("gpu.acme.example",)
@@ -63,7 +63,7 @@ def test_a_file_sets_what_it_names(write: Write) -> None:
 
 def test_a_built_in_profile_may_be_redefined(write: Write) -> None:
     loaded = write.load("profiles: {nvidia: {driver: gpu.nvidia.com, deviceClasses: [mine]}}")
-    assert loaded.policy().profiles["nvidia"].device_classes == ("mine",)
+    assert loaded.admission_config().profiles["nvidia"].device_classes == ("mine",)
 
 
 def test_the_environment_overrides_the_file(write: Write) -> None:

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from tests.cluster.controlplane import ControlPlane
+from testbed.controlplane import ControlPlane
 from tests.soak.plan import for_minutes
 from tests.soak.run import run
 from tests.soak.table import table

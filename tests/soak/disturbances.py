@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Self
 
-from tests.cluster.background import Background
-from tests.cluster.certified import Replica
-from tests.cluster.controllers import Controller
-from tests.cluster.service import Service, is_ready, workers
-from tests.cluster.waiting import wait_for
+from testbed.background import Background
+from testbed.certified import Replica
+from testbed.controllers import Controller
+from testbed.service import Service, is_ready, workers
+from testbed.waiting import wait_for
 from tests.soak import peers
 from tests.soak.plan import Plan
 

@@ -7,12 +7,12 @@ import threading
 import time
 from dataclasses import dataclass
 
-from tests.cluster.api import ApiError, JsonObject, UnreachableError
-from tests.cluster.background import Background
-from tests.cluster.injected import ANNOTATED, our_claims, owners
-from tests.cluster.namespaces import Namespace
-from tests.cluster.pods import pod
-from tests.cluster.waiting import NotInTimeError, wait_for
+from testbed.api import ApiError, JsonObject, UnreachableError
+from testbed.background import Background
+from testbed.injected import ANNOTATED, our_claims, owners
+from testbed.namespaces import Namespace
+from testbed.pods import pod
+from testbed.waiting import NotInTimeError, wait_for
 
 LOOK_SECONDS = 0.5
 PATIENCE = 60.0

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 
-from tests.cluster.servers import LOOPBACK
-from tests.cluster.service import unchecked
+from testbed.servers import LOOPBACK
+from testbed.service import unchecked
 from tests.wire.peers import answer, call, hello, more, reset, send_and_close, taken
 
 RESET = "connect and reset"

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tests.cluster.reviewers import Answered
-from tests.cluster.times import percentile
+from testbed.reviewers import Answered
+from testbed.times import percentile
 from tests.soak.peers import ACCEPTED_OLD_TLS, RESET
 from tests.soak.plan import Plan
 

@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from tests.cluster.controllers import Controller, controller
-from tests.cluster.controlplane import ControlPlane
+from testbed.controllers import Controller, controller
+from testbed.controlplane import ControlPlane
+from testbed.idlers import Idlers
+from testbed.inventory import Inventory
+from testbed.namespaces import Namespace
+from testbed.reviewers import Reviewers
+from testbed.service import Service, served
+from testbed.waiting import NotInTimeError, wait_for
 from tests.cluster.drivers import nvidia
-from tests.cluster.idlers import Idlers
-from tests.cluster.inventory import Inventory
-from tests.cluster.namespaces import Namespace
-from tests.cluster.reviewers import Reviewers
-from tests.cluster.service import Service, served
-from tests.cluster.waiting import NotInTimeError, wait_for
 from tests.soak.disturbances import CONNECTIONS, Disturbances
 from tests.soak.load import Customers
 from tests.soak.plan import Plan

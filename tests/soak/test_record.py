@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.reviewers import Answered
-from tests.cluster.times import percentile
+from testbed.reviewers import Answered
+from testbed.times import percentile
 from tests.soak.peers import ACCEPTED_OLD_TLS, RESET
 from tests.soak.plan import SHORT, for_minutes
 from tests.soak.record import MIB, Lines, Memory, Record

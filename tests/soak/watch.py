@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from cryptography import x509
 
-from tests.cluster.api import ApiError, UnreachableError
-from tests.cluster.certified import Installation
-from tests.cluster.processes import Process, ProcessEndedError
+from testbed.api import ApiError, UnreachableError
+from testbed.certified import Installation
+from testbed.processes import Process, ProcessEndedError
 from tests.soak.record import Lines, Memory
 
 

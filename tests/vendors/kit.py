@@ -6,28 +6,31 @@ from collections.abc import Collection
 
 from tests.core.devices import requests
 from tests.core.kit import Json, fit
-from webhook.core import claims, demand
-from webhook.core.demand import Demand
-from webhook.core.policy import Policy
+from webhook.core import claims
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import device_request
+from webhook.core.claims.device_request import DeviceRequest
 from webhook.core.profiles import BUILTIN, Profile
 
 OWN = Profile("own", "gpu.own.test", ("small", "large", "huge"), product="gpu.own.test/model")
 
 
-def policy(*profiles: Profile, **members: object) -> Policy:
+def config(*profiles: Profile, **members: object) -> AdmissionConfig:
     """A policy with these profiles beside the built-in ones."""
     mine = {profile.name: profile for profile in profiles}
-    return Policy(profiles={**BUILTIN, **mine}, **members)  # type: ignore[arg-type]
+    return AdmissionConfig(profiles={**BUILTIN, **mine}, **members)  # type: ignore[arg-type]
 
 
-def asked(profile: str, count: str = "1", chosen: Policy | None = None, **figures: object) -> Demand:
+def asked(profile: str, count: str = "1", chosen: AdmissionConfig | None = None, **figures: object) -> DeviceRequest:
     """The demand for a model of 16 GiB, unless `figures` say otherwise."""
     text = fit(**{"model": "m", "vram_gb": 16, "supports_tp": [1, 2, 4], **figures})
     annotations = {"llmfit.ai/model-fit": text, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-    return demand.read(annotations, chosen or Policy())
+    return device_request.from_annotations(annotations, chosen or AdmissionConfig())
 
 
-def spec(profile: str, count: str = "1", chosen: Policy | None = None, classes: Collection[str] | None = None) -> Json:
+def spec(
+    profile: str, count: str = "1", chosen: AdmissionConfig | None = None, classes: Collection[str] | None = None
+) -> Json:
     made: Json = claims.spec(asked(profile, count, chosen), classes)
     return made
 

@@ -7,12 +7,12 @@ import dataclasses
 import pytest
 
 from tests.core.kit import Json
-from tests.vendors.kit import OWN, asked, listed, policy, spec
+from tests.vendors.kit import OWN, asked, config, listed, spec
 from webhook.core import claims
-from webhook.errors import Refusal
+from webhook.errors import Denied
 from webhook.reasons import Reason
 
-OPERATOR = policy(OWN)
+OPERATOR = config(OWN)
 
 
 def test_a_mig_slice_comes_before_a_whole_card() -> None:
@@ -68,26 +68,26 @@ def test_classes_reach_the_claim_of_a_pod() -> None:
             "llmfit.ai/claim": "model-claim-0123456789",
         },
     }
-    made: Json | None = claims.companion(metadata, policy(), classes={"gpu.nvidia.com"})
+    made: Json | None = claims.companion(metadata, config(), classes={"gpu.nvidia.com"})
     assert made is not None
     assert listed(made["spec"]) == [(1, "gpu.nvidia.com")]
 
 
 def test_a_profile_of_partitions_alone_serves_one_device() -> None:
     parts = dataclasses.replace(OWN, partition_classes=OWN.device_classes)
-    assert listed(spec("own", "1", policy(parts)))
-    with pytest.raises(Refusal, match="only partitions") as refusal:
-        asked("own", "2", policy(parts))
+    assert listed(spec("own", "1", config(parts)))
+    with pytest.raises(Denied, match="only partitions") as refusal:
+        asked("own", "2", config(parts))
     assert refusal.value.reason is Reason.UNSUPPORTED_DEVICE_COUNT
 
 
 def test_counts_for_which_there_is_no_room_are_left_out_from_the_largest_with_a_warning() -> None:
     found = asked("own", "auto", OPERATOR, supports_tp=[1, 2, 4, 8])
     assert found.counts == (1, 2)
-    (warning,) = found.need.warnings
+    (warning,) = found.requirements.warnings
     assert "device counts 4, 8 are not tried" in warning
 
 
 def test_no_count_is_left_out_without_need() -> None:
     found = asked("nvidia", "auto", supports_tp=[1, 2, 3, 4, 5, 6, 7, 8])
-    assert (found.counts, found.need.warnings) == ((1, 2, 3, 4, 5, 6, 7, 8), ())
+    assert (found.counts, found.requirements.warnings) == ((1, 2, 3, 4, 5, 6, 7, 8), ())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.core.kit import CPU_FIT, Json, admitted, container, fit, mutate, patched, pod
-from webhook.core.policy import Policy
+from webhook.core.admission_config import AdmissionConfig
 from webhook.settings import load
 
-TOLD = Policy(device_count_variable="TENSOR_PARALLEL_SIZE")
+TOLD = AdmissionConfig(device_count_variable="TENSOR_PARALLEL_SIZE")
 
 
 def variables(made: Json, index: int = 0) -> list[Json] | None:
@@ -64,4 +64,4 @@ def test_twice_is_once() -> None:
 
 
 def test_the_setting_is_the_variables_name() -> None:
-    assert load(None, {"MODELFIT_DEVICE_COUNT_VARIABLE": "GPUS"}).policy().device_count_variable == "GPUS"
+    assert load(None, {"MODELFIT_DEVICE_COUNT_VARIABLE": "GPUS"}).admission_config().device_count_variable == "GPUS"

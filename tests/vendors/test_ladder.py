@@ -6,9 +6,9 @@ import pytest
 
 from tests.core.devices import requests
 from tests.core.kit import Json
-from tests.vendors.kit import OWN, names, policy, spec
+from tests.vendors.kit import OWN, config, names, spec
 
-TIGHTEST = policy(OWN, placement="tightest")
+TIGHTEST = config(OWN, placement="tightest")
 
 SEVEN = ["18Gi", "20Gi", "24Gi", "32Gi", "48Gi", "64Gi", "128Gi", "any"]
 THREE = ["20Gi", "32Gi", "64Gi", "any"]

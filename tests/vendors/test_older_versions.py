@@ -7,44 +7,44 @@ import copy
 import pytest
 
 from tests.core.kit import Json
-from tests.vendors.kit import listed, policy, spec
-from webhook.core.claims import versions
+from tests.vendors.kit import config, listed, spec
+from webhook.core.claims import api_versions
 
-OLDER = versions.SERVED[1:]
+OLDER = api_versions.SERVED[1:]
 
 
 @pytest.mark.parametrize("version", OLDER)
 @pytest.mark.parametrize("profile", ["hami", "example"])
 def test_a_share_leaves_an_exact_request_behind(profile: str, version: str) -> None:
-    translated: Json = versions.translated(spec(profile), version)
+    translated: Json = api_versions.translated(spec(profile), version)
     (request,) = translated["devices"]["requests"]
     assert set(request) == ({"name", "exactly"} if version == "v1beta2" else {"name", "deviceClassName", "selectors"})
     assert "capacity" not in str(sorted(request.get("exactly", request)))
 
 
 def test_alternatives_that_differ_otherwise_stay_in_order() -> None:
-    before = spec("example", "auto", policy(placement="tightest"))
-    translated: Json = versions.translated(before, "v1beta2")
+    before = spec("example", "auto", config(placement="tightest"))
+    translated: Json = api_versions.translated(before, "v1beta2")
     counts = [count for count, _ in listed(before)]
     assert [count for count, _ in listed(translated)] == counts[::2]
 
 
 def test_a_constraint_names_only_requests_that_are_left() -> None:
-    translated: Json = versions.translated(spec("example", "auto"), "v1beta1")
+    translated: Json = api_versions.translated(spec("example", "auto"), "v1beta1")
     (constraint,) = translated["devices"]["constraints"]
     assert constraint["requests"] == ["gpu/gpu-2", "gpu/gpu-4"]
 
 
-@pytest.mark.parametrize("version", versions.SERVED)
+@pytest.mark.parametrize("version", api_versions.SERVED)
 def test_the_v1_claim_itself_is_left_as_it_is(version: str) -> None:
     claim: Json = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec": spec("example", "auto")}
     before = copy.deepcopy(claim)
-    assert versions.served(claim, version)["apiVersion"] == f"resource.k8s.io/{version}"
+    assert api_versions.served(claim, version)["apiVersion"] == f"resource.k8s.io/{version}"
     assert claim == before
 
 
 @pytest.mark.parametrize("version", OLDER)
 def test_system_memory_is_asked_for_in_v1_alone(version: str) -> None:
-    made = spec("nvidia", chosen=policy(system_memory_class="dra.memory"))
-    translated: Json = versions.translated(made, version)
+    made = spec("nvidia", chosen=config(system_memory_class="dra.memory"))
+    translated: Json = api_versions.translated(made, version)
     assert [request["name"] for request in translated["devices"]["requests"]] == ["gpu"]

@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from tests.core.kit import CPU_FIT, Json, fit, mutate, pod
-from tests.vendors.kit import asked, policy
+from tests.vendors.kit import asked, config
 from webhook.core import claims
-from webhook.core.policy import Policy
-from webhook.errors import Refusal
+from webhook.core.admission_config import AdmissionConfig
+from webhook.errors import Denied
 from webhook.settings import load
 
-ON = policy(system_memory_class="dra.memory")
+ON = config(system_memory_class="dra.memory")
 
 
-def requests(chosen: Policy, **figures: object) -> dict[str, Json]:
+def requests(chosen: AdmissionConfig, **figures: object) -> dict[str, Json]:
     made: Json = claims.spec(asked("nvidia", "1", chosen, **figures))
     return {request["name"]: request["exactly"] for request in made["devices"]["requests"]}
 
 
 def test_it_is_off_by_default() -> None:
-    assert set(requests(Policy(), ram_gb=12)) == {"gpu"}
+    assert set(requests(AdmissionConfig(), ram_gb=12)) == {"gpu"}
 
 
 def test_the_second_request_takes_its_share_of_a_zone_that_has_it() -> None:
@@ -40,13 +40,13 @@ def test_a_model_that_needs_no_gpu_gets_no_claim_for_its_memory() -> None:
 
 
 def test_the_setting_is_the_name_of_a_class() -> None:
-    chosen = load(None, {"MODELFIT_SYSTEM_MEMORY": "{deviceClass: dra.memory}"}).policy()
+    chosen = load(None, {"MODELFIT_SYSTEM_MEMORY": "{deviceClass: dra.memory}"}).admission_config()
     assert chosen.system_memory_class == "dra.memory"
 
 
 def test_one_device_fewer_is_left_for_the_model() -> None:
     assert asked("nvidia", "31", ON).counts == (31,)
-    with pytest.raises(Refusal, match="a number from 1 to 31, or auto"):
+    with pytest.raises(Denied, match="a number from 1 to 31, or auto"):
         asked("nvidia", "32", ON)
     assert asked("nvidia", "auto", ON, supports_tp=[1, 32]).counts == (1,)
 

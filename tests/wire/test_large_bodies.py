@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.wire.peers import answer, call, more
 from tests.wire.process import Launcher, Served, review
-from webhook.server.bodies import MOST_VALUES, ROOM
+from webhook.server.body_reader import MOST_VALUES, ROOM
 
 MIB = 1 << 20
 LARGEST = 8 * MIB

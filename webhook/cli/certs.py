@@ -35,7 +35,7 @@ from certs.rotation import Action
 from certs.state import State
 from certs.store import Stored
 from webhook.cli import REFUSED, UsageError, inputs, say
-from webhook.errors import shown
+from webhook.errors import quote
 
 LONGEST = 36_500
 """Days, or minutes: a hundred years of days. What is longer is no lifetime, and beyond what a date can say."""
@@ -190,7 +190,7 @@ def _print(lines: list[str]) -> None:
 def _directory(text: str) -> Path:
     """A directory, or one that is to be made."""
     if text in ("", "-"):
-        raise argparse.ArgumentTypeError(f"{shown(text)}; want a directory")
+        raise argparse.ArgumentTypeError(f"{quote(text)}; want a directory")
     # Not Path's own `exists`, which raises for a name that is too long.
     if os.path.exists(text) and not os.path.isdir(text):
         raise argparse.ArgumentTypeError(f"{inputs.printable(text)}: a file; want a directory")
@@ -203,5 +203,5 @@ def _amount(text: str) -> float:
     except ValueError:
         amount = 0.0
     if not 0 < amount <= LONGEST:
-        raise argparse.ArgumentTypeError(f"{shown(text)}; want a number above 0 and at most {LONGEST}")
+        raise argparse.ArgumentTypeError(f"{quote(text)}; want a number above 0 and at most {LONGEST}")
     return amount

@@ -20,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from webhook.cli import UsageError, inputs
-from webhook.errors import shown
+from webhook.errors import quote
 from webhook.observe import logs
 
 SPARE_CONNECTIONS = 8
@@ -54,15 +54,15 @@ def run(arguments: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     # Only now: the Kubernetes client takes a quarter of a second to import.
-    from webhook.cluster import connection
+    from webhook.cluster import client_config
     from webhook.cluster.api import Api
     from webhook.controller import ownership
+    from webhook.controller.manager import Controller, Options
     from webhook.controller.probes import Probes
-    from webhook.controller.process import Controller, Options
 
     try:
-        found = connection.find(Path(arguments.kubeconfig) if arguments.kubeconfig else None)
-    except connection.NotConfigured as problem:
+        found = client_config.find(Path(arguments.kubeconfig) if arguments.kubeconfig else None)
+    except client_config.NotConfigured as problem:
         raise UsageError(str(problem)) from None
     namespace, lease = arguments.lease or (found.namespace, "modelfit-controller")
     options = Options(
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         user_agent=f"modelfit-controller/{version('modelfit-webhook')}",
     )
     certificates = ownership.of(settings.certificates, api) if settings.certificates else None
-    controller = Controller(api, settings.policy(), options, certificates)
+    controller = Controller(api, settings.admission_config(), options, certificates)
     controller.start()
     try:
         probes = Probes(
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     except OSError as error:
         controller.stop()
-        where = f"--host {shown(arguments.host)} --metrics-port {arguments.metrics_port}"
+        where = f"--host {quote(arguments.host)} --metrics-port {arguments.metrics_port}"
         wanted = "want an address of this machine, and a port that is free"
         raise UsageError(f"{where}: {error.strerror or error}; {wanted}") from None
     log = logging.getLogger("modelfit.controller")
@@ -102,12 +102,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _port(text: str) -> int:
     if not text.isdigit() or not 0 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{shown(text)}; want a number up to 65535, 0 for any that is free")
+        raise argparse.ArgumentTypeError(f"{quote(text)}; want a number up to 65535, 0 for any that is free")
     return int(text)
 
 
 def _lease(text: str) -> tuple[str, str]:
     namespace, slash, name = text.partition("/")
     if not (namespace and slash and name) or "/" in name:
-        raise argparse.ArgumentTypeError(f"{shown(text)}; want NAMESPACE/NAME")
+        raise argparse.ArgumentTypeError(f"{quote(text)}; want NAMESPACE/NAME")
     return namespace, name

@@ -13,8 +13,10 @@ import argparse
 import re
 
 from webhook.cli import REFUSED, UNUSABLE, UsageError, inputs, outputs, say
-from webhook.core import claims, demand, modelfit
-from webhook.errors import Refusal, shown
+from webhook.core import claims
+from webhook.core.claims import device_request
+from webhook.core.fits import model_fit
+from webhook.errors import Denied, quote
 from webhook.settings import Settings
 
 DOCUMENTED = "v1alpha2"
@@ -46,21 +48,21 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the manifest. 1 where the model needs none, 2 where the input cannot be used."""
     settings = inputs.settings(arguments.config)
     name = _checked("--name", arguments.name, _MAX_NAME)
-    namespace = _checked("--namespace", arguments.namespace, claims.names.MAX_LABEL)
+    namespace = _checked("--namespace", arguments.namespace, claims.claim_names.MAX_LABEL)
     text = inputs.text(arguments.file)
     try:
         asked = _demand(text, arguments, settings)
-    except Refusal as refusal:
+    except Denied as refusal:
         say(f"modelfit: {refusal.reason}: {refusal}")
         return UNUSABLE
-    for warning in asked.need.warnings:
+    for warning in asked.requirements.warnings:
         say(f"Warning: {warning}")
-    if asked.need.cpu_only and arguments.api_version != DOCUMENTED:
+    if asked.requirements.cpu_only and arguments.api_version != DOCUMENTED:
         say(f"modelfit: {_no_claim(asked)}")
         return REFUSED
     document = claims.manifest(
         asked,
-        name=name or claims.names.default(asked.need),
+        name=name or claims.claim_names.default(asked.requirements),
         namespace=namespace,
         kind=arguments.kind,
         api_version=arguments.api_version,
@@ -69,15 +71,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _demand(text: str, arguments: argparse.Namespace, settings: Settings) -> demand.Demand:
-    policy = settings.policy()
-    name = policy.profile if arguments.profile is None else arguments.profile
-    profile = demand.profile_named(name, policy, "--profile")
-    return demand.of(modelfit.read(text, f"{inputs.label(arguments.file)}: $"), profile, policy)
+def _demand(text: str, arguments: argparse.Namespace, settings: Settings) -> device_request.DeviceRequest:
+    config = settings.admission_config()
+    name = config.profile if arguments.profile is None else arguments.profile
+    profile = device_request.profile_named(name, config, "--profile")
+    return device_request.for_profile(model_fit.read(text, f"{inputs.label(arguments.file)}: $"), profile, config)
 
 
-def _no_claim(asked: demand.Demand) -> str:
-    memory = asked.need.memory_quantity
+def _no_claim(asked: device_request.DeviceRequest) -> str:
+    memory = asked.requirements.memory_quantity
     advice = f"; set resources.requests.memory: {memory} on its container" if memory else ""
     return f"the model needs no GPU memory, so there is nothing to claim{advice}"
 
@@ -90,5 +92,5 @@ def _checked(flag: str, name: str | None, longest: int) -> str | None:
     parts = name.split(".") if dotted else [name]
     if len(name) > longest or not all(_LABEL.fullmatch(part) for part in parts):
         accepted = f"lower-case letters, digits, dashes{' and dots' if dotted else ''}, none of these marks at an end"
-        raise UsageError(f"{flag}: {shown(name)}; want at most {longest} characters: {accepted}")
+        raise UsageError(f"{flag}: {quote(name)}; want at most {longest} characters: {accepted}")
     return name

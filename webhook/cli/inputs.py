@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from webhook.cli import UsageError
-from webhook.errors import shown
+from webhook.errors import quote
 from webhook.settings import Settings, load
 
 MAX_INPUT = 64 << 20
@@ -46,4 +46,4 @@ def label(path: str) -> str:
 
 def printable(text: str) -> str:
     """The text as a message may show it: as it is, or quoted where it is empty or would do something to a terminal."""
-    return text if text and text.isprintable() else shown(text)
+    return text if text and text.isprintable() else quote(text)

@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 import yaml
 
 from webhook.cli import UsageError, inputs
-from webhook.core.strictjson import described
-from webhook.errors import shown
+from webhook.core.fits.strict_json import described
+from webhook.errors import quote
 
 MAX_NODES = 2_000_000
 """Values in all documents once aliases are written out; a few hundred bytes of YAML can stand for billions."""
@@ -39,7 +39,7 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode):
                 raise _broken(key, "a key that is no text")
             if key.value in seen:
-                raise _broken(key, f"the key {shown(key.value)} twice")
+                raise _broken(key, f"the key {quote(key.value)} twice")
             seen.add(key.value)
         return node
 
@@ -60,7 +60,7 @@ class _Loader(yaml.SafeLoader):
                 return self.construct_yaml_bool(node)
             return self.construct_yaml_int(node) if kind == "int" else _number(self.construct_yaml_float(node))
         except (ValueError, KeyError, IndexError):
-            raise _broken(node, f"{shown(node.value)}, which is no {kind} of JSON's") from None
+            raise _broken(node, f"{quote(node.value)}, which is no {kind} of JSON's") from None
 
 
 def _broken(node: yaml.Node, problem: str) -> yaml.MarkedYAMLError:
@@ -158,7 +158,7 @@ def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise _Refused(f"the key {shown(twice)} twice")
+        raise _Refused(f"the key {quote(twice)} twice")
     return members
 
 
@@ -170,7 +170,7 @@ def _json_float(text: str) -> int | float:
     try:
         return _number(float(text))
     except ValueError:
-        raise _Refused(f"the number {shown(text)}, which no computer holds") from None
+        raise _Refused(f"the number {quote(text)}, which no computer holds") from None
 
 
 def _number(value: float) -> int | float:

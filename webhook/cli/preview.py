@@ -17,11 +17,13 @@ import copy
 from collections import Counter
 from collections.abc import Sequence
 
-from webhook.cli import REFUSED, UsageError, inputs, manifests, outputs, say, workloads
-from webhook.core import claims, decide, demand, patch, pods
-from webhook.core.decide import Decision
-from webhook.core.policy import Policy
-from webhook.errors import MalformedCall, Refusal
+from webhook.cli import REFUSED, UsageError, inputs, manifests, outputs, rendered_pods, say
+from webhook.core import claims
+from webhook.core.admission import decide, json_patch, pods
+from webhook.core.admission.decide import Decision
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import device_request
+from webhook.errors import Denied, MalformedCall
 from webhook.reasons import Reason
 
 _LEFT_ALONE = (Reason.DISABLED, Reason.MIRROR_POD, Reason.BEING_DELETED)
@@ -39,21 +41,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints pods and claims. 1 where a pod would be refused: then nothing is printed."""
-    policy = inputs.settings(arguments.config).policy()
+    config = inputs.settings(arguments.config).admission_config()
     made, others = _pods(arguments.files)
     documents: list[object] = []
     refused = False
     met: Counter[tuple[str | None, str]] = Counter()
     for whose, each in made:
         met[each.namespace, each.origin] += 1
-        decision = _decision(whose, each, met[each.namespace, each.origin], policy)
+        decision = _decision(whose, each, met[each.namespace, each.origin], config)
         for warning in decision.warnings:
             say(f"Warning: {whose}: {each.located(warning)}")
         if decision.allowed:
-            documents += _admitted(each, decision, policy)
+            documents += _admitted(each, decision, config)
         else:
             refused = True
-            say(f"modelfit: {whose}: {decision.reason}: {each.refused(Refusal(decision.reason, decision.faults))}")
+            say(f"modelfit: {whose}: {decision.reason}: {each.refused(Denied(decision.reason, decision.faults))}")
         if decision.reason in _LEFT_ALONE:
             say(f"modelfit: {whose}: left alone: {decision.reason.sentence}")
     if others:
@@ -65,15 +67,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _pods(paths: Sequence[str]) -> tuple[list[tuple[str, workloads.Made]], list[str]]:
+def _pods(paths: Sequence[str]) -> tuple[list[tuple[str, rendered_pods.RenderedPod]], list[str]]:
     """The pods that the files' objects are or make, each with what messages call it, and the versions and kinds of the
     other objects."""
-    made: list[tuple[str, workloads.Made]] = []
+    made: list[tuple[str, rendered_pods.RenderedPod]] = []
     others: list[str] = []
     for path in paths:
         for document in manifests.read(path):
             try:
-                found = workloads.pod(document)
+                found = rendered_pods.pod(document)
             except UsageError as error:
                 raise UsageError(f"{inputs.label(path)}: {error}") from None
             if found is None:
@@ -83,19 +85,19 @@ def _pods(paths: Sequence[str]) -> tuple[list[tuple[str, workloads.Made]], list[
     return made, others
 
 
-def _decision(whose: str, made: workloads.Made, number: int, policy: Policy) -> Decision:
+def _decision(whose: str, made: rendered_pods.RenderedPod, number: int, config: AdmissionConfig) -> Decision:
     try:
         for warning in made.template.directions() if made.template else ():
             say(f"Warning: {whose}: {warning}")
-        return decide.mutate(made.review(number), policy)
+        return decide.mutate(made.review(number), config)
     except MalformedCall as error:
         raise UsageError(f"{whose}: {made.located(str(error))}") from None
 
 
-def _admitted(made: workloads.Made, decision: Decision, policy: Policy) -> list[object]:
+def _admitted(made: rendered_pods.RenderedPod, decision: Decision, config: AdmissionConfig) -> list[object]:
     """The pod after the patch, and its claim if it gets one."""
-    pod = patch.applied(copy.deepcopy(made.pod), decision.patch)
+    pod = json_patch.applied(copy.deepcopy(made.pod), decision.patch)
     if decision.claim is None:
         return [pod]
-    asked = demand.read(pods.view(pod).annotations, policy)
+    asked = device_request.from_annotations(pods.view(pod).annotations, config)
     return [pod, claims.manifest(asked, name=decision.claim, namespace=made.namespace)]

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from webhook.cli import inputs
-from webhook.errors import shown
+from webhook.errors import quote
 from webhook.observe import logs
 
 
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = inputs.settings(arguments.config)
     logs.configure(settings.log_level)
     # Imported late: other commands need no gunicorn.
-    from webhook.server.process import Server, listen
+    from webhook.server.gunicorn_server import Server, listen
 
     listener = listen(arguments.host, arguments.port)
     workers = arguments.workers or settings.workers
@@ -48,5 +48,5 @@ def _workers(text: str) -> int:
 
 def _number(text: str, largest: int) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= largest):
-        raise argparse.ArgumentTypeError(f"{shown(text)}; want a number from 1 to {largest}")
+        raise argparse.ArgumentTypeError(f"{quote(text)}; want a number from 1 to {largest}")
     return int(text)

@@ -13,9 +13,9 @@ from urllib.parse import urlencode
 import urllib3
 from kubernetes.client import ApiClient
 
-from webhook.cluster import failures
-from webhook.cluster.connection import Connection
-from webhook.cluster.failures import Failure, Kind
+from webhook.cluster import api_errors
+from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.cluster.client_config import ClientConfig
 
 JsonObject = dict[str, object]
 """A Kubernetes object as it is on the wire."""
@@ -42,7 +42,7 @@ can make it a megabyte, and decoded it takes many times that."""
 class Api:
     """The API server behind a Connection, with `connections` kept open. Safe to share between threads."""
 
-    def __init__(self, connection: Connection, *, connections: int, user_agent: str) -> None:
+    def __init__(self, connection: ClientConfig, *, connections: int, user_agent: str) -> None:
         self._connection = connection
         configuration = connection.configuration
         configuration.connection_pool_maxsize = connections
@@ -93,7 +93,7 @@ class Api:
             document = _decoded(data)
             found, about = document.get("items"), document.get("metadata")
             if not isinstance(about, dict):
-                raise Failure(Kind.UNEXPECTED, f"GET {path}: a list without metadata")
+                raise ApiError(ErrorReason.UNEXPECTED, f"GET {path}: a list without metadata")
             for item in found if isinstance(found, list) else []:
                 trim(item)
                 items.append(item)
@@ -115,7 +115,7 @@ class Api:
                 response.release_conn()
             return data
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise failures.of_exception(error, self._host) from error
+            raise api_errors.from_exception(error, self._host) from error
 
     def _send(
         self,
@@ -136,10 +136,10 @@ class Api:
             if response.status < 300:
                 return response
             try:
-                failure = failures.of_answer(response.status, response.data, response.headers)
+                failure = api_errors.from_response(response.status, response.data, response.headers)
             except (urllib3.exceptions.HTTPError, OSError) as error:
-                failure = failures.of_exception(error, self._host)
-            if last or failure.kind is not Kind.UNAUTHORIZED or not self._connection.renew(authorization):
+                failure = api_errors.from_exception(error, self._host)
+            if last or failure.reason is not ErrorReason.UNAUTHORIZED or not self._connection.renew(authorization):
                 raise failure
         raise AssertionError("unreachable")
 
@@ -150,7 +150,7 @@ class Api:
         try:
             answer = self._client.call_api(method, url, dict(headers), body, _request_timeout=timeouts)
         except Exception as error:
-            raise failures.of_exception(error, self._host) from error
+            raise api_errors.from_exception(error, self._host) from error
         response: urllib3.HTTPResponse = answer.response
         return response
 
@@ -169,5 +169,5 @@ def _decoded(data: bytes) -> JsonObject:
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        raise Failure(Kind.UNEXPECTED, data[:512].decode(errors="replace"))
+        raise ApiError(ErrorReason.UNEXPECTED, data[:512].decode(errors="replace"))
     return document

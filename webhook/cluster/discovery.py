@@ -3,8 +3,8 @@
 import threading
 
 from webhook.cluster.api import Api, path
-from webhook.cluster.failures import Failure, Kind
-from webhook.core.claims import versions
+from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.core.claims import api_versions
 
 GROUP = "resource.k8s.io"
 
@@ -21,7 +21,7 @@ class ResourceApi:
     @property
     def version(self) -> str | None:
         served = self._served or ()
-        return next((version for version in versions.SERVED if version in served), None)
+        return next((version for version in api_versions.SERVED if version in served), None)
 
     @property
     def problem(self) -> str:
@@ -32,7 +32,7 @@ class ResourceApi:
             return f"not known yet which versions of {GROUP} the API server serves"
         return (
             f"the API server serves {', '.join(self._served) or 'no version'} of {GROUP}; want one of "
-            f"{', '.join(versions.SERVED)}: Kubernetes 1.34 or newer, or 1.32 with dynamic resource"
+            f"{', '.join(api_versions.SERVED)}: Kubernetes 1.34 or newer, or 1.32 with dynamic resource"
             " allocation switched on"
         )
 
@@ -43,8 +43,8 @@ class ResourceApi:
             before = self.version
             try:
                 document = self._api.call("GET", f"/apis/{GROUP}")
-            except Failure as failure:
-                if failure.kind is not Kind.NOT_FOUND:
+            except ApiError as failure:
+                if failure.reason is not ErrorReason.NOT_FOUND:
                     raise
                 document = {}
             listed = document.get("versions")
@@ -53,4 +53,4 @@ class ResourceApi:
 
     def path(self, plural: str, namespace: str | None = None, *rest: str) -> str:
         """The URL path in the version spoken now; while there is none, that of the preferred one, which answers 404."""
-        return path(f"{GROUP}/{self.version or versions.SERVED[0]}", plural, namespace, *rest)
+        return path(f"{GROUP}/{self.version or api_versions.SERVED[0]}", plural, namespace, *rest)

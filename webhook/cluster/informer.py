@@ -20,9 +20,9 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.informer import ADDED, DELETED, ERROR, MODIFIED, SharedInformer
 from kubernetes.utils import Backoff, on_retry_after_error
 
-from webhook.cluster import failures
+from webhook.cluster import api_errors
 from webhook.cluster.api import METADATA, Api, JsonObject
-from webhook.cluster.failures import Failure, Kind
+from webhook.cluster.api_errors import ApiError, ErrorReason
 
 WATCH_SECONDS = 30
 """Seconds after which the API server ends a watch, having said (in a bookmark) how far it got."""
@@ -67,7 +67,7 @@ class Informer:
         trim: Callable[[JsonObject], None],
         changed: Callable[[JsonObject], None],
         gone: Callable[[JsonObject], None],
-        failed: Callable[[Failure], None],
+        failed: Callable[[ApiError], None],
         selectors: Mapping[str, str] | None = None,
     ) -> None:
         self._api, self._path, self._stop, self._trim = api, path, stop, trim
@@ -122,9 +122,9 @@ class Informer:
         self._stop.wait(seconds)
 
     def _worth_repeating(self, error: Exception) -> bool:
-        if self._stop.is_set() or not isinstance(error, Failure):
+        if self._stop.is_set() or not isinstance(error, ApiError):
             return False
-        return error.kind.transient or error.kind is Kind.EXPIRED
+        return error.reason.transient or error.reason is ErrorReason.EXPIRED
 
     def _open(self, version: str) -> object:
         self._pause()
@@ -138,8 +138,8 @@ class Informer:
         }
         try:
             return self._api.open(self._path(), query, accept=METADATA, read_seconds=SILENCE_SECONDS)
-        except Failure as failure:
-            if failure.kind is Kind.EXPIRED:
+        except ApiError as failure:
+            if failure.reason is ErrorReason.EXPIRED:
                 # In the client's own words, which make it list again.
                 raise ApiException(status=410, reason=failure.message) from failure
             raise
@@ -166,5 +166,9 @@ def _logged(handler: Callable[[JsonObject], None]) -> Callable[[JsonObject], Non
     return handle
 
 
-def _failure(error: object) -> Failure:
-    return failures.of_exception(error) if isinstance(error, Exception) else Failure(Kind.UNEXPECTED, str(error))
+def _failure(error: object) -> ApiError:
+    return (
+        api_errors.from_exception(error)
+        if isinstance(error, Exception)
+        else ApiError(ErrorReason.UNEXPECTED, str(error))
+    )

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from certs import pem
-from webhook.cluster.admission import Trust, WebhookConfiguration
-from webhook.cluster.failures import Failure, Kind
+from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.cluster.webhook_configurations import Trust, WebhookConfiguration
 
 Told = Callable[[WebhookConfiguration, Sequence[str], bytes], None]
 """Hears of each configuration that was written: the names of its webhooks that had another bundle, and the new one."""
@@ -17,7 +17,7 @@ class _View:
 
     configuration: WebhookConfiguration
     trust: Trust | None
-    failure: Failure | None = None
+    failure: ApiError | None = None
 
 
 class Bundles:
@@ -29,7 +29,7 @@ class Bundles:
         self._views = [_view(configuration) for configuration in configurations]
 
     @property
-    def failures(self) -> list[Failure]:
+    def failures(self) -> list[ApiError]:
         return [view.failure for view in self._views if view.failure]
 
     @property
@@ -71,7 +71,7 @@ class Bundles:
             return
         self.publish(bundle)
         for failure in self.failures:
-            if failure.passes:
+            if failure.is_transient:
                 raise failure
 
     def publish(self, bundle: bytes) -> None:
@@ -84,7 +84,7 @@ class Bundles:
                 continue
             try:
                 view.trust = view.configuration.publish(view.trust, bundle)
-            except Failure as failure:
+            except ApiError as failure:
                 view.failure = failure
             else:
                 self._told(view.configuration, stale, bundle)
@@ -93,7 +93,7 @@ class Bundles:
 def _view(configuration: WebhookConfiguration) -> _View:
     try:
         return _View(configuration, configuration.read())
-    except Failure as failure:
-        if failure.kind is Kind.FORBIDDEN:
+    except ApiError as failure:
+        if failure.reason is ErrorReason.FORBIDDEN:
             return _View(configuration, None, failure)
         raise

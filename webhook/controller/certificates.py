@@ -24,9 +24,9 @@ from certs.policy import Policy
 from certs.rotation import Action
 from certs.state import State, bundle
 from certs.store import Store, Stored
-from webhook.cluster.admission import WebhookConfiguration
-from webhook.cluster.failures import Failure, Kind
-from webhook.controller import metrics
+from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.cluster.webhook_configurations import WebhookConfiguration
+from webhook.controller import controller_metrics
 from webhook.controller.bundles import Bundles
 from webhook.controller.trusted import Seen, shortcomings
 
@@ -73,13 +73,13 @@ class Certificates:
     _again: threading.Event = field(default_factory=threading.Event)
     _seen: Seen | None = None
     _missing: Sequence[str] = ()
-    _failure: Failure | None = None
+    _failure: ApiError | None = None
     _failures: int = 0
     _published: dict[str, bytes] = field(default_factory=dict)
 
     def run(self, stop: threading.Event, leading: Callable[[], bool]) -> None:
         """Until `stop`, followed by `nudge`. Who does not lead looks too, and touches nothing."""
-        metrics.certificate_kept(self.name, self.clock())
+        controller_metrics.certificate_kept(self.name, self.clock())
         while not stop.is_set():
             self._again.clear()
             self._again.wait(self.look(act=leading()))
@@ -91,7 +91,7 @@ class Certificates:
     def problem(self) -> str:
         """What keeps the API server from trusting what the webhook serves, or us from seeing to it, as far as the last
         look shows; empty where nothing does."""
-        if self._failure is not None and not self._failure.passes:
+        if self._failure is not None and not self._failure.is_transient:
             return f"the webhook's certificate: {self._failure}"
         if self._seen is None:
             return "the webhook's certificate: not looked at yet"
@@ -108,18 +108,18 @@ class Certificates:
         at_least = 0.0
         try:
             self._look(act)
-        except Failure as failure:
-            metrics.failed(failure.kind)
+        except ApiError as failure:
+            controller_metrics.failed(failure.reason)
             self._failure, at_least = failure, failure.retry_after or 0.0
-            level = logging.INFO if failure.kind is Kind.CONFLICT else logging.WARNING
-            fields = {"secret": self.name, "reason": failure.kind, "why": str(failure)}
+            level = logging.INFO if failure.reason is ErrorReason.CONFLICT else logging.WARNING
+            fields = {"secret": self.name, "reason": failure.reason, "why": str(failure)}
             _log.log(level, "the certificate is looked at again soon", extra={"fields": fields})
         except Exception:
             _log.exception("could not look after the certificate", extra={"fields": {"secret": self.name}})
         else:
             self._failure, self._failures = None, 0
             if act:
-                metrics.certificate_kept(self.name, self.clock())
+                controller_metrics.certificate_kept(self.name, self.clock())
             return LOOK_SECONDS
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._failures, 16)) * random.uniform(0.5, 1.0)  # noqa: S311
         self._failures += 1
@@ -155,11 +155,11 @@ class Certificates:
         if outcome.lost:
             _log.info("another controller was faster", extra={"fields": fields})
         elif outcome.action is not Action.KEEP:
-            metrics.certificate_changed(outcome.action)
+            controller_metrics.certificate_changed(outcome.action)
             _log.info("changed the certificate", extra={"fields": fields})
 
     def _tell_missing(self, missing: Sequence[str]) -> None:
-        metrics.configurations_missing(len(missing))
+        controller_metrics.configurations_missing(len(missing))
         if missing and missing != self._missing:
             fields = {"configurations": ", ".join(missing)}
             _log.warning("webhook configurations are not there, or without a webhook of ours", extra={"fields": fields})
@@ -168,7 +168,7 @@ class Certificates:
     def _tell_published(self, configuration: WebhookConfiguration, webhooks: Sequence[str], wanted: bytes) -> None:
         where = str(configuration)
         again = self._published.get(where) == wanted
-        metrics.bundle_patched("healed" if again else "published")
+        controller_metrics.bundle_patched("healed" if again else "published")
         message = "somebody wrote over the caBundle; it is written again" if again else "published the authority"
         fields = {"configuration": where, "webhooks": ", ".join(webhooks)}
         _log.log(logging.WARNING if again else logging.INFO, message, extra={"fields": fields})
@@ -180,4 +180,4 @@ def _show(state: State) -> None:
         "authority": state.current.certificate.not_valid_after_utc if state.current else None,
     }
     for what, end in ends.items():
-        metrics.certificate_end(what, end)
+        controller_metrics.certificate_end(what, end)

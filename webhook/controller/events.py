@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from webhook.cluster.api import MERGE_PATCH, Api, JsonObject, path
-from webhook.cluster.failures import Failure, Kind
-from webhook.controller import metrics
-from webhook.errors import bounded
+from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.controller import controller_metrics
+from webhook.errors import truncate
 
 AGAIN_SECONDS = 300.0
 """Seconds until the same pod and reason may be told again."""
@@ -75,17 +75,17 @@ class Recorder:
         """Tells about the pod with this metadata, unless it was told lately. Whether there is an Event now."""
         count = self._admit(str(pod.get("namespace")), str(pod.get("uid")), reason)
         if count is None:
-            metrics.event(reason, "suppressed")
+            controller_metrics.event(reason, "suppressed")
             return False
-        body = event(pod, reason, bounded(message), datetime.now(UTC), self._instance, count)
+        body = event(pod, reason, truncate(message), datetime.now(UTC), self._instance, count)
         try:
             self._write(body)
-        except Failure as failure:
-            metrics.event(reason, "failed")
+        except ApiError as failure:
+            controller_metrics.event(reason, "failed")
             _log.warning("no Event on a pod", extra={"fields": {**about(pod), "reason": reason, "why": str(failure)}})
             self._forget(str(pod.get("uid")), reason)
             return False
-        metrics.event(reason, "written")
+        controller_metrics.event(reason, "written")
         return True
 
     def _write(self, body: JsonObject) -> None:
@@ -93,8 +93,8 @@ class Recorder:
         assert isinstance(meta, dict)
         try:
             self._api.call("POST", path("v1", "events", meta["namespace"]), body=body)
-        except Failure as failure:
-            if failure.kind is not Kind.ALREADY_EXISTS:
+        except ApiError as failure:
+            if failure.reason is not ErrorReason.ALREADY_EXISTS:
                 raise
             change = {key: body[key] for key in ("message", "lastTimestamp", "count")}
             where = path("v1", "events", meta["namespace"], meta["name"])

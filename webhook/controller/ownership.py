@@ -5,11 +5,11 @@ from datetime import timedelta
 from certs import names as naming
 from certs.errors import InvalidNames, InvalidPolicy
 from certs.policy import Policy
-from webhook.cluster.admission import WebhookConfiguration
 from webhook.cluster.api import Api
-from webhook.cluster.secrets import SecretStore
+from webhook.cluster.secret_store import SecretStore
+from webhook.cluster.webhook_configurations import WebhookConfiguration
 from webhook.controller.certificates import Certificates
-from webhook.errors import Fault, InvalidSettings, shown
+from webhook.errors import FieldError, InvalidSettings, quote
 from webhook.settings import CertificatesSettings
 
 
@@ -25,11 +25,13 @@ def of(settings: CertificatesSettings, api: Api) -> Certificates:
             timedelta(minutes=settings.propagation_minutes),
         )
     except InvalidNames:
-        raise InvalidSettings([Fault("certificates", shown(host), "a Service and a namespace of DNS labels")]) from None
+        raise InvalidSettings(
+            [FieldError("certificates", quote(host), "a Service and a namespace of DNS labels")]
+        ) from None
     except InvalidPolicy as error:
         # Said in the same grammar.
         parts = [fault.partition("; want ") for fault in error.faults]
-        raise InvalidSettings(Fault("certificates", saw, want) for saw, _, want in parts) from None
+        raise InvalidSettings(FieldError("certificates", saw, want) for saw, _, want in parts) from None
     mutating, validating = settings.mutating_webhook_configuration, settings.validating_webhook_configuration
     configurations = [WebhookConfiguration(api, "mutating", mutating)] if mutating else []
     configurations += [WebhookConfiguration(api, "validating", validating)] if validating else []

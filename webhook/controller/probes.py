@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from http import HTTPStatus
 
-from webhook.controller import metrics
+from webhook.controller import controller_metrics
 
 Check = Callable[[], str]
 """Says what is wrong, or worth knowing; an empty text where nothing is."""
@@ -56,7 +56,7 @@ def _handler(checks: dict[str, Check], remarks: dict[str, Check]) -> type[http.s
         def do_GET(self) -> None:
             route = self.path.partition("?")[0]
             if route == "/metrics":
-                self._answer(HTTPStatus.OK, metrics.exposition(), metrics.CONTENT_TYPE)
+                self._answer(HTTPStatus.OK, controller_metrics.exposition(), controller_metrics.CONTENT_TYPE)
             elif route in checks:
                 problem = checks[route]()
                 status = HTTPStatus.SERVICE_UNAVAILABLE if problem else HTTPStatus.OK

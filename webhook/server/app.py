@@ -8,25 +8,25 @@ from typing import Any
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from webhook.core import decide
-from webhook.core.policy import Policy
-from webhook.errors import shown
-from webhook.observe import metrics
-from webhook.server.bodies import Bodies
-from webhook.server.exchange import Application, Headers
-from webhook.server.reviews import JSON, Answer, Reviews, refuse
+from webhook.core.admission import decide
+from webhook.core.admission_config import AdmissionConfig
+from webhook.errors import quote
+from webhook.observe import admission_metrics
+from webhook.server.admission_handler import JSON, AdmissionHandler, Answer, refuse
+from webhook.server.body_reader import BodyReader
+from webhook.server.wsgi import Application, Headers
 
 
-def create_app(policy: Policy, max_review_bytes: int, is_ready: Callable[[], bool]) -> Flask:
+def create_app(config: AdmissionConfig, max_review_bytes: int, is_ready: Callable[[], bool]) -> Flask:
     """The application. `max_review_bytes` bounds a call's body; `is_ready` is asked by /readyz."""
     app = Flask("modelfit", static_folder=None)
 
     def add(path: str, view: Callable[[], Response], method: str) -> None:
         app.add_url_rule(path, path[1:], view, methods=[method], provide_automatic_options=False)
 
-    bodies = Bodies(max_review_bytes)
-    mutating = Reviews("mutate", decide.mutate, policy, bodies)
-    validating = Reviews("validate", decide.validate, policy, bodies)
+    bodies = BodyReader(max_review_bytes)
+    mutating = AdmissionHandler("mutate", decide.mutate, config, bodies)
+    validating = AdmissionHandler("validate", decide.validate, config, bodies)
     add("/mutate", lambda: _response(mutating.answer(request.environ)), "POST")
     add("/validate", lambda: _response(validating.answer(request.environ)), "POST")
     add("/healthz", lambda: _text("ok"), "GET")
@@ -42,7 +42,7 @@ class Shortcut:
     """WSGI middleware that answers reviews before Flask does: the same answers, without a request context, a routing
     and five signals for each, which take as long as the decision. All else is Flask's, a GET on these paths too."""
 
-    def __init__(self, application: Application, reviews: dict[str, Reviews]) -> None:
+    def __init__(self, application: Application, reviews: dict[str, AdmissionHandler]) -> None:
         self.application = application
         self._reviews = reviews
 
@@ -69,17 +69,17 @@ def _text(text: str, status: int = 200) -> Response:
 
 
 def _metrics() -> Response:
-    body = metrics.exposition(request.args.getlist("name[]"), "PROMETHEUS_MULTIPROC_DIR" in os.environ)
-    return Response(body, content_type=metrics.CONTENT_TYPE)
+    body = admission_metrics.exposition(request.args.getlist("name[]"), "PROMETHEUS_MULTIPROC_DIR" in os.environ)
+    return Response(body, content_type=admission_metrics.CONTENT_TYPE)
 
 
 def _http_error(error: HTTPException) -> Response:
     message, allowed = error.description or error.name, ""
     if isinstance(error, NotFound):
-        message = f"path: {shown(request.path)}; want /mutate or /validate (or /healthz, /readyz, /metrics)"
+        message = f"path: {quote(request.path)}; want /mutate or /validate (or /healthz, /readyz, /metrics)"
     elif isinstance(error, MethodNotAllowed):
         allowed = ", ".join(sorted(error.valid_methods or ()))
-        message = f"method: {shown(request.method)} for {shown(request.path)}; want {allowed}"
+        message = f"method: {quote(request.method)} for {quote(request.path)}; want {allowed}"
     response = _response(refuse(request.environ, error.code or 500, message))
     if allowed:
         response.headers["Allow"] = allowed

@@ -21,9 +21,9 @@ from gunicorn.http.message import Request
 from gunicorn.http.parser import RequestParser
 from gunicorn.http.unreader import SocketUnreader
 
-from webhook.observe import metrics
-from webhook.server import exchange, limits
-from webhook.server.exchange import Application
+from webhook.observe import admission_metrics
+from webhook.server import limits, wsgi
+from webhook.server.wsgi import Application
 
 _log = logging.getLogger("modelfit.connection")
 
@@ -40,7 +40,7 @@ class Connection:
 
     def __init__(self, client: Socket, peer: tuple[str, int], server: tuple[str, int], cfg: Config) -> None:
         self._peer = peer
-        self._base = exchange.base_environ(server, peer, cfg.workers > 1)
+        self._base = wsgi.base_environ(server, peer, cfg.workers > 1)
         self._opened = time.monotonic()
         self._greenlet: Any = gevent.getcurrent()
         self._socket: Socket | SSLSocket = client
@@ -135,7 +135,7 @@ class Connection:
             if request._expected_100_continue:
                 self._socket.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
             closes = request.should_close()
-            data = exchange.answer(application, exchange.environ(request, self._base), closes)
+            data = wsgi.answer(application, wsgi.environ(request, self._base), closes)
             self._enter(limits.ANSWER_SECONDS)
             self._socket.sendall(data)
             return self._is_reusable() and not closes
@@ -203,7 +203,7 @@ class Unreader(SocketUnreader):  # type: ignore[misc]
         return data
 
 
-def _broken(cause: metrics.Cause) -> bool:
-    metrics.broken_connection(cause)
+def _broken(cause: admission_metrics.Cause) -> bool:
+    admission_metrics.broken_connection(cause)
     _log.debug("broken connection", extra={"fields": {"cause": cause}})
     return False

@@ -27,7 +27,7 @@ from gevent.socket import SOCK_STREAM
 from gevent.socket import socket as Socket  # noqa: N812
 from gunicorn.workers.base import Worker as BaseWorker
 
-from webhook.observe import metrics
+from webhook.observe import admission_metrics
 from webhook.server import limits
 from webhook.server.connection import Connection
 
@@ -157,5 +157,5 @@ def _heard(connections: Collection[Connection]) -> list[Connection]:
 
 def _hub_error(context: object, kind: type[BaseException], error: BaseException, stack: TracebackType | None) -> None:
     """What went wrong outside a connection: out of file descriptors, above all. gevent waits and tries again."""
-    metrics.broken_connection("accept")
+    admission_metrics.broken_connection("accept")
     _log.error("could not accept a connection", extra={"fields": {"cause": kind.__name__}})

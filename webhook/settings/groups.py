@@ -5,13 +5,13 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic.alias_generators import to_camel
 
-from webhook.core.demand import MOST_ALTERNATIVES
+from webhook.core.claims.device_request import MAX_ALTERNATIVES
 from webhook.core.profiles import Profile
-from webhook.settings.names import Amount, DeviceClass, Driver, Expression, Identifier, ObjectName, QualifiedName
+from webhook.settings.field_types import Amount, DeviceClass, Driver, Expression, Identifier, ObjectName, QualifiedName
 
 _MAX_SELECTORS = 32 * 1024
 """Bytes. A claim repeats them up to 8 times, and must stay below the 1.5 MiB of one object."""
-_MOST_CLASSES_WITH_SHARES = MOST_ALTERNATIVES // 2
+_MOST_CLASSES_WITH_SHARES = MAX_ALTERNATIVES // 2
 
 
 class Group(BaseModel):
@@ -72,7 +72,7 @@ class ProfileSettings(Group):
     driver: Driver
     """The driver's name, as in ResourceSlices. Required."""
     device_classes: Annotated[list[DeviceClass], AfterValidator(_different)] = Field(
-        min_length=1, max_length=MOST_ALTERNATIVES, json_schema_extra={"uniqueItems": True}
+        min_length=1, max_length=MAX_ALTERNATIVES, json_schema_extra={"uniqueItems": True}
     )
     """The DeviceClasses to try, in order: at most 8, or 4 with `shares`. Those that do not exist in the cluster are
     passed over. Required."""

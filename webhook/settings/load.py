@@ -11,11 +11,11 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from webhook.core.profiles import BUILTIN
-from webhook.errors import Fault, InvalidSettings, shown, shown_all
+from webhook.errors import FieldError, InvalidSettings, quote, quote_all
+from webhook.settings.field_types import PATTERNS
 from webhook.settings.groups import Group
-from webhook.settings.names import PATTERNS
 from webhook.settings.schema import Settings
-from webhook.settings.yamltext import BrokenYamlError, read
+from webhook.settings.strict_yaml import BrokenYamlError, read
 
 PREFIX = "MODELFIT_"
 
@@ -28,7 +28,7 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     members = _file(path) if path else {}
     sources = {key: f"{path}: {key}" for key in members}
     faults = [
-        Fault(name, "a setting that does not exist", f"one of {shown_all(_variables(), 32)}")
+        FieldError(name, "a setting that does not exist", f"one of {quote_all(_variables(), 32)}")
         for name in environ
         if name.startswith(PREFIX) and name not in _variables() and not _SERVICE_LINK.search(name)
     ]
@@ -37,7 +37,7 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
             try:
                 members[key] = read(environ[name])
             except BrokenYamlError as error:
-                faults.append(Fault(name, f"broken YAML{error}", "the setting's value"))
+                faults.append(FieldError(name, f"broken YAML{error}", "the setting's value"))
             sources[key] = name
     faults += _unknown_profile(members, sources)
     try:
@@ -50,13 +50,13 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     raise InvalidSettings(faults)
 
 
-def _unknown_profile(members: Mapping[str, object], sources: Mapping[str, str]) -> list[Fault]:
+def _unknown_profile(members: Mapping[str, object], sources: Mapping[str, str]) -> list[FieldError]:
     own = members.get("profiles")
     names = sorted({*BUILTIN, *map(str, own if isinstance(own, dict) else ())})
     chosen = members.get("profile")
     if not isinstance(chosen, str) or chosen in names:
         return []
-    return [Fault(sources["profile"], shown(chosen), f"one of {shown_all(names, 16)}")]
+    return [FieldError(sources["profile"], quote(chosen), f"one of {quote_all(names, 16)}")]
 
 
 def _file(path: Path) -> dict[str, object]:
@@ -64,13 +64,13 @@ def _file(path: Path) -> dict[str, object]:
         document = read(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "text that is not UTF-8"
-        raise InvalidSettings([Fault(str(path), str(reason), "a readable YAML file of settings")]) from None
+        raise InvalidSettings([FieldError(str(path), str(reason), "a readable YAML file of settings")]) from None
     except BrokenYamlError as error:
-        raise InvalidSettings([Fault(str(path), f"broken YAML{error}", "a YAML file of settings")]) from None
+        raise InvalidSettings([FieldError(str(path), f"broken YAML{error}", "a YAML file of settings")]) from None
     if document is None:
         return {}
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
-        raise InvalidSettings([Fault(str(path), _seen(document), "a YAML mapping of settings")])
+        raise InvalidSettings([FieldError(str(path), _seen(document), "a YAML mapping of settings")])
     return document
 
 
@@ -79,22 +79,22 @@ def _variables() -> dict[str, str]:
     return {PREFIX + name.upper(): to_camel(name) for name in Settings.model_fields}
 
 
-def _fault(detail: ErrorDetails, sources: Mapping[str, str]) -> Fault:
+def _fault(detail: ErrorDetails, sources: Mapping[str, str]) -> FieldError:
     key, *rest = map(str, detail["loc"])
     where = ".".join([sources.get(key, key), *rest])
     if detail["type"] == "missing":
-        return Fault(where, "nothing", "a value: the setting is required")
+        return FieldError(where, "nothing", "a value: the setting is required")
     if detail["type"] != "extra_forbidden":
         where = where.removesuffix(".[key]")
-        return Fault(where, _seen(detail["input"]), _wanted(detail))
+        return FieldError(where, _seen(detail["input"]), _wanted(detail))
     fields = _group(key).model_fields if rest else Settings.model_fields
-    return Fault(where, "a setting that does not exist", f"one of {shown_all(map(to_camel, fields), 32)}")
+    return FieldError(where, "a setting that does not exist", f"one of {quote_all(map(to_camel, fields), 32)}")
 
 
 def _seen(value: object) -> str:
     """A value as its author would call it: the text "2" is not the number 2."""
     if isinstance(value, str):
-        return f"the text {shown(value)}"
+        return f"the text {quote(value)}"
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
     if value is None or isinstance(value, bool):

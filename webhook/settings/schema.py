@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.core.policy import Policy
+from webhook.core.admission_config import AdmissionConfig
 from webhook.core.profiles import BUILTIN
+from webhook.settings.field_types import Namespace, ProfileName, Variable
 from webhook.settings.groups import CertificatesSettings, Group, ProfileSettings, SystemMemorySettings
-from webhook.settings.names import Namespace, ProfileName, Variable
 
 
 class Settings(Group):
@@ -65,10 +65,10 @@ class Settings(Group):
     """The webhook's certificate, where the controller is its owner. Default none.
     Without it somebody else makes the certificate."""
 
-    def policy(self) -> Policy:
+    def admission_config(self) -> AdmissionConfig:
         """What the core needs of it."""
         own = {name: settings.profile(name) for name, settings in self.profiles.items()}
-        return Policy(
+        return AdmissionConfig(
             profile=self.profile,
             profiles=BUILTIN | own,
             placement=self.placement,

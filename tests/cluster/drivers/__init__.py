@@ -7,8 +7,8 @@ driver does. Memory is a quantity (`80Gi`); None is a device whose driver could 
 
 from __future__ import annotations
 
-from ..devices import DeviceClass
-from . import amd, example, gaudi, hami, intel, llmfit, nvidia, tpu
+from testbed.devices import DeviceClass
+from tests.cluster.drivers import amd, example, gaudi, hami, intel, llmfit, nvidia, tpu
 
 CLASSES: dict[str, tuple[DeviceClass, ...]] = {
     "nvidia": nvidia.CLASSES,

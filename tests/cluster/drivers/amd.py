@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..devices import Device, DeviceClass, optional_memory
+from testbed.devices import Device, DeviceClass, optional_memory
 
 DRIVER = "gpu.amd.com"
 CLASSES = (DeviceClass("gpu.amd.com", "device.driver == 'gpu.amd.com'"),)

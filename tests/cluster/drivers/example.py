@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..devices import Device, DeviceClass, Share
+from testbed.devices import Device, DeviceClass, Share
 
 DRIVER = "gpu.example.com"
 CLASSES = (DeviceClass("gpu.example.com", "device.driver == 'gpu.example.com'"),)

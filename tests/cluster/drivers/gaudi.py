@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..devices import Device, DeviceClass
+from testbed.devices import Device, DeviceClass
 
 DRIVER = "gaudi.intel.com"
 CLASSES = (DeviceClass("gaudi.intel.com", 'device.driver == "gaudi.intel.com"'),)

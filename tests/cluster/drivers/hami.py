@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..devices import Device, DeviceClass, Share
+from testbed.devices import Device, DeviceClass, Share
 
 DRIVER = "hami-core-gpu.project-hami.io"
 CLASSES = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..devices import Device, DeviceClass
+from testbed.devices import Device, DeviceClass
 
 DRIVER = "gpu.intel.com"
 _SELECTOR = 'device.driver == "gpu.intel.com"'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..devices import Attribute, Device, DeviceClass, optional_memory
+from testbed.devices import Attribute, Device, DeviceClass, optional_memory
 
 DRIVER = "llmfit.ai"
 _HERE = 'device.driver == "llmfit.ai"'

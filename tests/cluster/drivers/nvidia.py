@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..devices import Device, DeviceClass, Share, Version, optional_memory
+from testbed.devices import Device, DeviceClass, Share, Version, optional_memory
 
 DRIVER = "gpu.nvidia.com"
 

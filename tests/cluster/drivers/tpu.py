@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..devices import Device, DeviceClass
+from testbed.devices import Device, DeviceClass
 
 DRIVER = "tpu.google.com"
 CLASSES = (DeviceClass("tpu.google.com", 'device.driver == "tpu.google.com"'),)

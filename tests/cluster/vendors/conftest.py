@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from ..controlplane import ControlPlane
-from ..servers import Options
-from .trials import Trials
+from testbed.controlplane import ControlPlane
+from testbed.servers import Options
+from tests.cluster.vendors.trials import Trials
 
 FAST = ("--kube-api-qps=1000", "--kube-api-burst=2000")
 """The default of 50 calls a second would be what these tests wait for."""

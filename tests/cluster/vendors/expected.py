@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from .specimens import PART, WHOLE, Specimen
-from .trials import PENDING, Outcome
+from tests.cluster.vendors.specimens import PART, WHOLE, Specimen
+from tests.cluster.vendors.trials import PENDING, Outcome
 
 KINDS = {"nvidia-mig": (PART, WHOLE)}
 """What a profile looks for, in this order; the others look for whole cards alone."""

@@ -6,10 +6,10 @@ import json
 from collections.abc import Collection
 from typing import cast
 
-from webhook.core import claims, demand
-from webhook.core.policy import Policy
-
-from ..api import JsonObject
+from testbed.api import JsonObject
+from webhook.core import claims
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import device_request
 
 
 def spec(
@@ -17,14 +17,14 @@ def spec(
     profile: str,
     *,
     count: str = "1",
-    policy: Policy | None = None,
+    config: AdmissionConfig | None = None,
     classes: Collection[str] | None = None,
     **figures: object,
 ) -> JsonObject:
     """The ResourceClaimSpec for a model of so many GiB; `figures` are further members of the fit, `policy` replaces
     the default one, `classes` are the DeviceClasses that the controller knows to exist."""
     fit = {"model": "m", "vram_gb": float(gigabytes), "supports_tp": [1, 2], **figures}
-    return annotated(json.dumps(fit), profile, count=count, policy=policy, classes=classes)
+    return annotated(json.dumps(fit), profile, count=count, config=config, classes=classes)
 
 
 def annotated(
@@ -32,9 +32,11 @@ def annotated(
     profile: str,
     *,
     count: str = "1",
-    policy: Policy | None = None,
+    config: AdmissionConfig | None = None,
     classes: Collection[str] | None = None,
 ) -> JsonObject:
     """The ResourceClaimSpec of a pod with this annotation."""
     annotations = {"llmfit.ai/model-fit": fit, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-    return cast(JsonObject, claims.spec(demand.read(annotations, policy or Policy()), classes))
+    return cast(
+        JsonObject, claims.spec(device_request.from_annotations(annotations, config or AdmissionConfig()), classes)
+    )

@@ -9,8 +9,8 @@ from __future__ import annotations
 from decimal import Decimal
 from random import Random
 
-from ..devices import Attribute, Capacity, Device, Share, Version
-from ..drivers import amd, example, gaudi, hami, intel, llmfit, nvidia
+from testbed.devices import Attribute, Capacity, Device, Share, Version
+from tests.cluster.drivers import amd, example, gaudi, hami, intel, llmfit, nvidia
 
 DRIVERS = {
     "nvidia": nvidia.DRIVER,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from ..devices import Device
-from ..drivers import amd, example, gaudi, hami, intel, llmfit, nvidia, tpu
+from testbed.devices import Device
+from tests.cluster.drivers import amd, example, gaudi, hami, intel, llmfit, nvidia, tpu
 
 WHOLE, PART = "whole", "part"
 

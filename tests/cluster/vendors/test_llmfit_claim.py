@@ -11,11 +11,11 @@ from random import Random
 import pytest
 import yaml
 
-from ..api import JsonObject
-from ..devices import Device
-from ..drivers import CLASSES, llmfit
-from .kit import annotated
-from .trials import Trial, Trials
+from testbed.api import JsonObject
+from testbed.devices import Device
+from tests.cluster.drivers import CLASSES, llmfit
+from tests.cluster.vendors.kit import annotated
+from tests.cluster.vendors.trials import Trial, Trials
 
 pytestmark = pytest.mark.cluster
 

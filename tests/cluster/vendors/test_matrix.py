@@ -12,14 +12,13 @@ from typing import Literal, TypeAlias
 
 import pytest
 
-from webhook.core.policy import Policy
+from tests.cluster.drivers import CLASSES
+from tests.cluster.vendors.expected import Expectation
+from tests.cluster.vendors.kit import spec
+from tests.cluster.vendors.specimens import INVENTORIES, Specimen, strangers
+from tests.cluster.vendors.trials import Outcome, Trial, Trials
+from webhook.core.admission_config import AdmissionConfig
 from webhook.core.profiles import BUILTIN
-
-from ..drivers import CLASSES
-from .expected import Expectation
-from .kit import spec
-from .specimens import INVENTORIES, Specimen, strangers
-from .trials import Outcome, Trial, Trials
 
 pytestmark = pytest.mark.cluster
 
@@ -40,9 +39,11 @@ def cases() -> Iterator[tuple[Trial, list[Outcome]]]:
     for profile, inventories in INVENTORIES.items():
         for sharing, specimens in inventories:
             variations = itertools.product(range(ORDERS), NEEDS, COUNTS, PLACEMENTS)
-            for turn, (order, need, count, placement) in enumerate(variations):
-                label = f"{profile} {sharing} {need}Gi x{count} {placement} order {order}"
-                yield case(label, profile, among_strangers(profile, specimens, order, turn), need, count, placement)
+            for turn, (order, requirements, count, placement) in enumerate(variations):
+                label = f"{profile} {sharing} {requirements}Gi x{count} {placement} order {order}"
+                yield case(
+                    label, profile, among_strangers(profile, specimens, order, turn), requirements, count, placement
+                )
 
 
 def among_strangers(profile: str, specimens: Sequence[Specimen], order: int, turn: int) -> list[Specimen]:
@@ -54,12 +55,12 @@ def among_strangers(profile: str, specimens: Sequence[Specimen], order: int, tur
 
 
 def case(
-    label: str, profile: str, specimens: Sequence[Specimen], need: str, count: str, placement: Placement
+    label: str, profile: str, specimens: Sequence[Specimen], requirements: str, count: str, placement: Placement
 ) -> tuple[Trial, list[Outcome]]:
-    made = spec(need, profile, count=count, policy=Policy(placement=placement))
+    made = spec(requirements, profile, count=count, config=AdmissionConfig(placement=placement))
     ours = [each for each in specimens if each.device.driver == BUILTIN[profile].driver]
     expectation = Expectation(ours, profile)
-    mebibytes = -int(-Decimal(need) * 1024 // 1)
+    mebibytes = -int(-Decimal(requirements) * 1024 // 1)
     expected = [expectation.claim(mebibytes, COUNTS[count], tightest=placement == "tightest") for _ in range(PODS)]
     return Trial(label, [each.device for each in specimens], [made] * PODS), expected
 

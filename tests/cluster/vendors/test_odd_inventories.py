@@ -16,13 +16,12 @@ from random import Random
 
 import pytest
 
-from webhook.core.policy import Policy
+from testbed.devices import Attribute, Device, DeviceClass, Version
+from tests.cluster.vendors import oddities
+from tests.cluster.vendors.kit import spec
+from tests.cluster.vendors.trials import PENDING, Trial, Trials
+from webhook.core.admission_config import AdmissionConfig
 from webhook.core.profiles import BUILTIN
-
-from ..devices import Attribute, Device, DeviceClass, Version
-from . import oddities
-from .kit import spec
-from .trials import PENDING, Trial, Trials
 
 pytestmark = pytest.mark.cluster
 
@@ -61,8 +60,8 @@ class Case:
 
     def trial(self) -> Trial:
         profile, gigabytes, count, placement, bandwidth = self.asked
-        policy = Policy(profiles=PLAIN, placement="tightest" if placement == "tightest" else "any")
-        made = spec(gigabytes, profile, count=count, policy=policy, minBandwidthGBs=bandwidth)
+        config = AdmissionConfig(profiles=PLAIN, placement="tightest" if placement == "tightest" else "any")
+        made = spec(gigabytes, profile, count=count, config=config, minBandwidthGBs=bandwidth)
         return Trial(str(self.seed), self.devices, [made])
 
     def faults(self, outcome: object) -> str | None:
@@ -112,7 +111,8 @@ def test_an_attribute_of_any_type_stops_nothing(trials: Trials) -> None:
     planned = []
     for profile, attributes in GOOD.items():
         wanted = [
-            spec("5", profile, count=count, policy=Policy(profiles=PLAIN), minBandwidthGBs=161) for count in ("1", "2")
+            spec("5", profile, count=count, config=AdmissionConfig(profiles=PLAIN), minBandwidthGBs=161)
+            for count in ("1", "2")
         ]
         for attribute, value in itertools.product(attributes, ANY_TYPE):
             odd: dict[str, Attribute] = {**attributes, attribute: value}

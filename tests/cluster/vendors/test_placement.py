@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.core.policy import Policy
-
-from ..devices import Device
-from ..drivers import CLASSES, example, nvidia
-from .kit import spec
-from .trials import PENDING, Trials
+from testbed.devices import Device
+from tests.cluster.drivers import CLASSES, example, nvidia
+from tests.cluster.vendors.kit import spec
+from tests.cluster.vendors.trials import PENDING, Trials
+from webhook.core.admission_config import AdmissionConfig
 
 pytestmark = pytest.mark.cluster
 
-TIGHTEST = Policy(placement="tightest")
+TIGHTEST = AdmissionConfig(placement="tightest")
 CARD, SLICE = nvidia.gpu("card"), nvidia.mig("slice", "10Gi")
 
 
@@ -31,7 +30,7 @@ def test_a_small_model_takes_the_small_device_and_the_card_when_only_that_is_fre
     trials.install(CLASSES["nvidia"] + CLASSES["example"])
     node = trials.node(*devices)
     trials.settle()
-    wanted = spec(8, profile, policy=TIGHTEST)
+    wanted = spec(8, profile, config=TIGHTEST)
     assert [trials.outcome(wanted, node) for _ in range(3)] == [("slice",), ("card",), PENDING]
 
 
@@ -48,7 +47,7 @@ def test_each_of_two_devices_is_as_small_as_will_do(trials: Trials) -> None:
     small = [nvidia.gpu(f"small-{each}", "24Gi", product="A10") for each in "ab"]
     node = trials.node(*large, *small)
     trials.settle()
-    assert trials.outcome(spec(40, "nvidia", count="2", policy=TIGHTEST), node) == ("small-a", "small-b")
+    assert trials.outcome(spec(40, "nvidia", count="2", config=TIGHTEST), node) == ("small-a", "small-b")
 
 
 def test_the_node_with_the_small_device_is_preferred(trials: Trials) -> None:
@@ -57,7 +56,7 @@ def test_the_node_with_the_small_device_is_preferred(trials: Trials) -> None:
         trials.node(nvidia.gpu(f"card-{index}"))
     trials.node(nvidia.gpu("small", "10Gi"))
     trials.settle()
-    assert trials.outcome(spec(8, "nvidia", policy=TIGHTEST)) == ("small",)
+    assert trials.outcome(spec(8, "nvidia", config=TIGHTEST)) == ("small",)
 
 
 def test_a_class_that_does_not_exist_is_not_listed_where_it_is_known(trials: Trials) -> None:

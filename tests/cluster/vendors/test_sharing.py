@@ -6,14 +6,13 @@ import dataclasses
 
 import pytest
 
-from webhook.core.policy import Policy
+from testbed.api import JsonObject
+from testbed.devices import Device, Share
+from tests.cluster.drivers import CLASSES, example, hami, nvidia
+from tests.cluster.vendors.kit import spec
+from tests.cluster.vendors.trials import PENDING, Trials
+from webhook.core.admission_config import AdmissionConfig
 from webhook.core.profiles import BUILTIN
-
-from ..api import JsonObject
-from ..devices import Device, Share
-from ..drivers import CLASSES, example, hami, nvidia
-from .kit import spec
-from .trials import PENDING, Trials
 
 pytestmark = pytest.mark.cluster
 
@@ -27,10 +26,10 @@ OTHER: dict[str, dict[str, str]] = {"nvidia": {}, "hami": {"cores": "0"}, "examp
 """What each of the nine has of the card's other capacities: the driver's least share."""
 
 
-def quarter() -> Policy:
+def quarter() -> AdmissionConfig:
     """An operator's profile for HAMi's cards: four models on each."""
     mine = dataclasses.replace(BUILTIN["hami"], name="quarter", shares={"cores": "25"})
-    return Policy(profiles={**BUILTIN, "quarter": mine})
+    return AdmissionConfig(profiles={**BUILTIN, "quarter": mine})
 
 
 def consumed(claim: JsonObject) -> dict[str, str]:
@@ -78,6 +77,6 @@ def test_an_operators_share_of_another_capacity_is_what_a_model_takes(trials: Tr
     trials.install(CLASSES["hami"])
     node = trials.node(hami.gpu("card", "80Gi"))
     trials.settle()
-    wanted = spec(8, "quarter", policy=quarter())
+    wanted = spec(8, "quarter", config=quarter())
     trials.ask_in_turn(wanted, node, 4)
     assert trials.outcome(wanted, node) == PENDING

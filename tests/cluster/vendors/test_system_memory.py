@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.core.policy import Policy
-
-from ..api import JsonObject
-from ..devices import Attribute, Device, DeviceClass, Share
-from ..drivers import CLASSES, nvidia
-from .kit import spec
-from .trials import PENDING, Trials
+from testbed.api import JsonObject
+from testbed.devices import Attribute, Device, DeviceClass, Share
+from tests.cluster.drivers import CLASSES, nvidia
+from tests.cluster.vendors.kit import spec
+from tests.cluster.vendors.trials import PENDING, Trials
+from webhook.core.admission_config import AdmissionConfig
 
 pytestmark = pytest.mark.cluster
 
 MEMORY = DeviceClass("dra.memory", "device.driver == 'dra.memory'")
-POLICY = Policy(system_memory_class="dra.memory")
+POLICY = AdmissionConfig(system_memory_class="dra.memory")
 
 
 def zone(name: str, size: str) -> Device:
@@ -36,7 +35,7 @@ def test_a_model_gets_a_card_and_its_part_of_a_memory_zone_that_has_it(trials: T
     cards = [nvidia.gpu(f"card-{each}") for each in range(3)]
     node = trials.node(zone("zone-0", "8Gi"), zone("zone-1", "64Gi"), *cards)
     trials.settle()
-    wanted = spec(8, "nvidia", policy=POLICY, ram_gb=30)
+    wanted = spec(8, "nvidia", config=POLICY, ram_gb=30)
     two = trials.ask_in_turn(wanted, node, 2)
     found = [parts(claim) for claim in trials.claims(two)]
     assert [each["memory"] for each in found] == [("zone-1", "{'size': '30Gi'}")] * 2
@@ -48,4 +47,4 @@ def test_a_model_that_names_no_system_memory_asks_for_none(trials: Trials) -> No
     trials.install([*CLASSES["nvidia"], MEMORY])
     node = trials.node(nvidia.gpu("card"))
     trials.settle()
-    assert trials.outcome(spec(8, "nvidia", policy=POLICY), node) == ("card",)
+    assert trials.outcome(spec(8, "nvidia", config=POLICY), node) == ("card",)

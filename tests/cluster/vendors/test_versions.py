@@ -9,25 +9,24 @@ from typing import cast
 
 import pytest
 
-from webhook.core import claims, demand
-from webhook.core.claims import versions
-from webhook.core.policy import Policy
+from testbed.api import ApiError, JsonObject
+from testbed.controlplane import ControlPlane
+from tests.cluster.drivers import CLASSES, example, nvidia
+from tests.cluster.vendors.trials import PENDING, Trials
+from webhook.core import claims
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import api_versions, device_request
 from webhook.core.profiles import BUILTIN
 from webhook.settings import load
-
-from ..api import ApiError, JsonObject
-from ..controlplane import ControlPlane
-from ..drivers import CLASSES, example, nvidia
-from .trials import PENDING, Trials
 
 pytestmark = pytest.mark.cluster
 
 FIT = json.dumps({"model": "m", "vram_gb": 79.9, "ram_gb": 30, "minBandwidthGBs": 161, "supports_tp": [1, 2, 4, 8]})
 
 
-def asked(profile: str, count: str, policy: Policy) -> demand.Demand:
+def asked(profile: str, count: str, config: AdmissionConfig) -> device_request.DeviceRequest:
     annotations = {"llmfit.ai/model-fit": FIT, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-    return demand.read(annotations, policy)
+    return device_request.from_annotations(annotations, config)
 
 
 def dry_run(plane: ControlPlane, manifest: dict[str, object]) -> None:
@@ -35,19 +34,21 @@ def dry_run(plane: ControlPlane, manifest: dict[str, object]) -> None:
     plane.api().create(cast(JsonObject, manifest), "default", dryRun="All", fieldValidation="Strict")
 
 
-@pytest.mark.parametrize("version", versions.SERVED)
+@pytest.mark.parametrize("version", api_versions.SERVED)
 def test_every_claim_is_taken_as_it_is(plane: ControlPlane, version: str) -> None:
     for profile, count, kind in itertools.product(BUILTIN, ("1", "2", "31", "auto"), ("claim", "template")):
         for placement, memory in itertools.product(("any", "tightest"), (None, "dra.memory")):
-            policy = Policy(placement="tightest" if placement == "tightest" else "any", system_memory_class=memory)
-            wanted = asked(profile, count, policy)
+            config = AdmissionConfig(
+                placement="tightest" if placement == "tightest" else "any", system_memory_class=memory
+            )
+            wanted = asked(profile, count, config)
             made = claims.manifest(
                 wanted, name="m-claim", kind="template" if kind == "template" else "claim", api_version=version
             )
             dry_run(plane, made)
 
 
-@pytest.mark.parametrize("version", versions.SERVED[1:])
+@pytest.mark.parametrize("version", api_versions.SERVED[1:])
 def test_a_claim_of_an_older_version_gets_the_same_devices(plane: ControlPlane, version: str) -> None:
     trials = Trials(plane.api(), version)
     try:
@@ -60,8 +61,8 @@ def test_a_claim_of_an_older_version_gets_the_same_devices(plane: ControlPlane, 
         def outcomes(profile: str, count: str, node: str, gigabytes: float) -> list[object]:
             fit = json.dumps({"vram_gb": gigabytes, "supports_tp": [1, 2]})
             annotations = {"llmfit.ai/model-fit": fit, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-            made = claims.spec(demand.read(annotations, Policy()))
-            translated = cast(JsonObject, versions.translated(made, version))
+            made = claims.spec(device_request.from_annotations(annotations, AdmissionConfig()))
+            translated = cast(JsonObject, api_versions.translated(made, version))
             return [trials.outcome(translated, node) for _ in range(2)]
 
         assert outcomes("nvidia-mig", "1", first, 30) == [("slice",), ("card-a",)]
@@ -78,28 +79,30 @@ def test_two_devices_of_an_older_version_are_of_one_model(plane: ControlPlane) -
         trials.install(CLASSES["nvidia"])
         node = trials.node(nvidia.gpu("lone", "80Gi", product="A100"), nvidia.gpu("a"), nvidia.gpu("b"))
         trials.settle()
-        made = claims.spec(asked("nvidia", "auto", Policy()))
-        assert trials.outcome(cast(JsonObject, versions.translated(made, "v1beta1")), node) == ("lone",)
-        made = claims.spec(asked("nvidia", "2", Policy()))
-        assert trials.outcome(cast(JsonObject, versions.translated(made, "v1beta1")), node) == ("a", "b")
+        made = claims.spec(asked("nvidia", "auto", AdmissionConfig()))
+        assert trials.outcome(cast(JsonObject, api_versions.translated(made, "v1beta1")), node) == ("lone",)
+        made = claims.spec(asked("nvidia", "2", AdmissionConfig()))
+        assert trials.outcome(cast(JsonObject, api_versions.translated(made, "v1beta1")), node) == ("a", "b")
     finally:
         trials.clear()
 
 
-def policy_with(selectors: list[str]) -> Policy:
+def policy_with(selectors: list[str]) -> AdmissionConfig:
     own = {
         "driver": "gpu.own.test",
         "deviceClasses": ["a", "b", "c", "d"],
         "selectors": selectors,
         "shares": {"cores": "10"},
     }
-    return load(None, {"MODELFIT_PROFILES": json.dumps({"own": own}), "MODELFIT_PLACEMENT": "tightest"}).policy()
+    return load(
+        None, {"MODELFIT_PROFILES": json.dumps({"own": own}), "MODELFIT_PLACEMENT": "tightest"}
+    ).admission_config()
 
 
 def test_the_largest_profile_of_an_operators_own_is_taken(plane: ControlPlane) -> None:
     longest = 'device.driver == "' + "x" * 1146 + '"'
-    policy = policy_with([longest] * 28)
-    dry_run(plane, claims.manifest(asked("own", "1", policy), name="m-claim"))
+    config = policy_with([longest] * 28)
+    dry_run(plane, claims.manifest(asked("own", "1", config), name="m-claim"))
 
 
 @pytest.mark.parametrize(
@@ -116,6 +119,6 @@ def test_the_largest_profile_of_an_operators_own_is_taken(plane: ControlPlane) -
 def test_an_operators_selector_that_does_not_compile_shows_in_a_dry_run(
     plane: ControlPlane, selector: str, message: str
 ) -> None:
-    policy = policy_with([selector])
+    config = policy_with([selector])
     with pytest.raises(ApiError, match=message):
-        dry_run(plane, claims.manifest(asked("own", "1", policy), name="m-claim"))
+        dry_run(plane, claims.manifest(asked("own", "1", config), name="m-claim"))

@@ -9,17 +9,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from webhook.core.policy import Policy
-
-from ..controlplane import ControlPlane
-from ..drivers import CLASSES
-from ..servers import Options
-from .conftest import FAST
-from .expected import Expectation
-from .kit import spec
-from .oddities import mebibytes
-from .specimens import INVENTORIES
-from .trials import Outcome, Trial, Trials
+from testbed.controlplane import ControlPlane
+from testbed.servers import Options
+from tests.cluster.drivers import CLASSES
+from tests.cluster.vendors.conftest import FAST
+from tests.cluster.vendors.expected import Expectation
+from tests.cluster.vendors.kit import spec
+from tests.cluster.vendors.oddities import mebibytes
+from tests.cluster.vendors.specimens import INVENTORIES
+from tests.cluster.vendors.trials import Outcome, Trial, Trials
+from webhook.core.admission_config import AdmissionConfig
 
 pytestmark = pytest.mark.cluster
 
@@ -35,13 +34,15 @@ def old_trials() -> Iterator[Trials]:
 
 def cases() -> Iterator[tuple[Trial, list[Outcome]]]:
     for profile, inventories in INVENTORIES.items():
-        for (sharing, specimens), need, count in itertools.product(inventories, ("5", "39.5", "79.9"), ("1", "auto")):
+        for (sharing, specimens), requirements, count in itertools.product(
+            inventories, ("5", "39.5", "79.9"), ("1", "auto")
+        ):
             whole = [dataclasses.replace(each, shared=False) for each in specimens]
             expectation = Expectation(whole, profile)
             counts = (1, 2) if count == "auto" else (1,)
-            expected = [expectation.claim(mebibytes(need), counts, tightest=True) for _ in range(3)]
-            made = spec(need, profile, count=count, policy=Policy(placement="tightest"))
-            label = f"{profile} {sharing} {need}Gi x{count}"
+            expected = [expectation.claim(mebibytes(requirements), counts, tightest=True) for _ in range(3)]
+            made = spec(requirements, profile, count=count, config=AdmissionConfig(placement="tightest"))
+            label = f"{profile} {sharing} {requirements}Gi x{count}"
             yield Trial(label, [each.device for each in specimens], [made] * 3), expected
 
 

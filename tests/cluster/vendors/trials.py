@@ -12,14 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..api import Api, JsonObject
-from ..claims import allocated
-from ..devices import Device, DeviceClass
-from ..inventory import Inventory
-from ..namespaces import Namespace
-from ..paths import path
-from ..pods import pod
-from ..waiting import wait_for
+from testbed.api import Api, JsonObject
+from testbed.claims import allocated
+from testbed.devices import Device, DeviceClass
+from testbed.inventory import Inventory
+from testbed.namespaces import Namespace
+from testbed.paths import path
+from testbed.pods import pod
+from testbed.waiting import wait_for
 
 PENDING = "no device fits"
 Outcome: TypeAlias = tuple[str, ...] | str

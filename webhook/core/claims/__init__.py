@@ -4,10 +4,10 @@
 profile: a forged annotation can only ask for what the core would build anyway.
 """
 
-from webhook.core.claims import names
+from webhook.core.claims import claim_names
+from webhook.core.claims.api_versions import API_VERSIONS
 from webhook.core.claims.companion import companion
 from webhook.core.claims.manifest import manifest
 from webhook.core.claims.spec import spec
-from webhook.core.claims.versions import API_VERSIONS
 
-__all__ = ["API_VERSIONS", "companion", "manifest", "names", "spec"]
+__all__ = ["API_VERSIONS", "claim_names", "companion", "manifest", "spec"]

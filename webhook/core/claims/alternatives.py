@@ -14,8 +14,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 
-from webhook.core import quantities
-from webhook.core.demand import MOST_ALTERNATIVES, Demand
+from webhook.core.claims.device_request import MAX_ALTERNATIVES, DeviceRequest
+from webhook.core.fits import quantities
 
 _LADDERS = (
     (Fraction(9, 8), Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(4), Fraction(8)),
@@ -38,13 +38,13 @@ class Alternative:
     """Whether the device publishes what the profile's `shares` name."""
 
 
-def alternatives(demand: Demand, classes: Collection[str] | None) -> list[Alternative]:
+def alternatives(demand: DeviceRequest, classes: Collection[str] | None) -> list[Alternative]:
     """At least 1 and at most 8, in order. `classes` are the DeviceClasses that exist (None: not known). No other is
     listed, since one absent class keeps the pod from any device; where none exists the first is, so that the
     scheduler's message names it."""
     existing = {count: _existing(demand.profile.classes_for(count), classes) for count in demand.counts}
     shares = (True, False) if demand.profile.shares else (True,)
-    room = MOST_ALTERNATIVES // (sum(map(len, existing.values())) * len(shares))
+    room = MAX_ALTERNATIVES // (sum(map(len, existing.values())) * len(shares))
     ladder = next(each for each in _LADDERS if len(each) < room or not each) if demand.placement == "tightest" else ()
     found = []
     for count in demand.counts:

@@ -2,16 +2,15 @@
 
 from collections.abc import Collection, Mapping
 
-from webhook import vocabulary
-from webhook.core import demand
-from webhook.core.claims import names
+from webhook import constants
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import claim_names, device_request
 from webhook.core.claims.manifest import manifest
-from webhook.core.policy import Policy
 
 
 def companion(
     metadata: Mapping[str, object],
-    policy: Policy,
+    config: AdmissionConfig,
     *,
     classes: Collection[str] | None = None,
 ) -> dict[str, object] | None:
@@ -20,13 +19,13 @@ def companion(
     the annotations cannot be used. `classes` are the names of the DeviceClasses that exist, None where that is not
     known."""
     annotations = _texts(metadata.get("annotations"))
-    name = annotations.get(vocabulary.CLAIM)
-    if vocabulary.MODEL_FIT not in annotations or not names.is_for_review(name) or name is None:
+    name = annotations.get(constants.CLAIM)
+    if constants.MODEL_FIT not in annotations or not claim_names.is_for_review(name) or name is None:
         return None
-    if _texts(metadata.get("labels")).get(vocabulary.INJECT) == vocabulary.INJECT_DISABLED:
+    if _texts(metadata.get("labels")).get(constants.INJECT) == constants.INJECT_DISABLED:
         return None
-    asked = demand.read(annotations, policy)
-    if asked.need.cpu_only:
+    asked = device_request.from_annotations(annotations, config)
+    if asked.requirements.cpu_only:
         return None
     owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"], "controller": True}
     namespace = str(metadata["namespace"])

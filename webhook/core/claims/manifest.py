@@ -3,18 +3,18 @@
 from collections.abc import Collection, Mapping
 from typing import Literal
 
-from webhook import vocabulary
-from webhook.core import quantities
+from webhook import constants
+from webhook.core.claims.api_versions import API_VERSIONS, translated
+from webhook.core.claims.device_request import DeviceRequest
 from webhook.core.claims.spec import spec
-from webhook.core.claims.versions import API_VERSIONS, translated
-from webhook.core.demand import Demand
-from webhook.core.need import Need
+from webhook.core.fits import quantities
+from webhook.core.fits.requirements import ModelRequirements
 
 Kind = Literal["claim", "template"]
 
 
 def manifest(
-    demand: Demand,
+    demand: DeviceRequest,
     *,
     name: str,
     namespace: str | None = None,
@@ -30,9 +30,12 @@ def manifest(
         raise ValueError(f"api_version {api_version!r}; want one of {', '.join(API_VERSIONS)}")
     if api_version == "v1alpha2":
         provenance: dict[str, object] = {}
-        claim = _documented(demand.need)
+        claim = _documented(demand.requirements)
     else:
-        provenance = {"labels": {vocabulary.MANAGED_BY: vocabulary.MANAGED_BY_US}, "annotations": _origin(demand.need)}
+        provenance = {
+            "labels": {constants.MANAGED_BY: constants.MANAGED_BY_US},
+            "annotations": _origin(demand.requirements),
+        }
         claim = translated(spec(demand, classes), api_version)
     metadata: dict[str, object] = {"name": name}
     if namespace is not None:
@@ -51,20 +54,20 @@ def manifest(
     }
 
 
-def _documented(need: Need) -> dict[str, object]:
+def _documented(requirements: ModelRequirements) -> dict[str, object]:
     """The spec of llmfit's documented v1alpha2 manifest. An export format: no API server ever accepted
     spec.resources."""
     resources: dict[str, str] = {}
-    if need.memory:
-        resources["memory"] = quantities.plain(need.memory)
-    resources["gpu.memory"] = quantities.plain(need.gpu_memory)
+    if requirements.memory:
+        resources["memory"] = quantities.plain(requirements.memory)
+    resources["gpu.memory"] = quantities.plain(requirements.gpu_memory)
     return {"resourceClassName": "gpu-memory-class", "resources": resources}
 
 
-def _origin(need: Need) -> dict[str, str]:
-    origin = {vocabulary.CLAIM_GPU_MEMORY: need.gpu_memory_quantity}
-    if need.memory_quantity:
-        origin[vocabulary.CLAIM_MEMORY] = need.memory_quantity
-    if need.model:
-        origin[vocabulary.CLAIM_MODEL] = need.model[:253]
+def _origin(requirements: ModelRequirements) -> dict[str, str]:
+    origin = {constants.CLAIM_GPU_MEMORY: requirements.gpu_memory_quantity}
+    if requirements.memory_quantity:
+        origin[constants.CLAIM_MEMORY] = requirements.memory_quantity
+    if requirements.model:
+        origin[constants.CLAIM_MODEL] = requirements.model[:253]
     return origin

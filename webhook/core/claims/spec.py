@@ -2,9 +2,10 @@
 
 from collections.abc import Collection
 
-from webhook.core import cel, quantities
 from webhook.core.claims.alternatives import Alternative, alternatives, names
-from webhook.core.demand import Demand
+from webhook.core.claims.device_request import DeviceRequest
+from webhook.core.fits import quantities
+from webhook.core.profiles import cel
 
 REQUEST = "gpu"
 """Name of the request for the devices."""
@@ -16,7 +17,7 @@ MEMORY_REQUEST = "memory"
 _MEMORY_DRIVER, _MEMORY_CAPACITY = "dra.memory", "size"
 
 
-def spec(demand: Demand, classes: Collection[str] | None = None) -> dict[str, object]:
+def spec(demand: DeviceRequest, classes: Collection[str] | None = None) -> dict[str, object]:
     """`{devices: {requests, constraints?}}`. One alternative is an exact request; several are tried in order.
 
     `classes` are the names of the DeviceClasses that exist, None where that is not known.
@@ -30,8 +31,8 @@ def spec(demand: Demand, classes: Collection[str] | None = None) -> dict[str, ob
         named = [{"name": label, **body} for label, body in zip(labels, bodies, strict=True)]
         request = {"name": REQUEST, "firstAvailable": named}
     requests = [request]
-    if demand.system_memory_class and demand.need.memory:
-        requests.append(_system_memory(demand.system_memory_class, quantities.mebibytes(demand.need.memory)))
+    if demand.system_memory_class and demand.requirements.memory:
+        requests.append(_system_memory(demand.system_memory_class, quantities.mebibytes(demand.requirements.memory)))
     devices: dict[str, object] = {"requests": requests}
     several = [label for label, each in zip(labels, found, strict=True) if each.count > 1]
     if several:
@@ -43,21 +44,21 @@ def spec(demand: Demand, classes: Collection[str] | None = None) -> dict[str, ob
     return {"devices": devices}
 
 
-def expressions(demand: Demand, each: Alternative) -> list[str]:
+def expressions(demand: DeviceRequest, each: Alternative) -> list[str]:
     """The CEL conditions on each device of an alternative, all of which must hold."""
     profile = demand.profile
     conditions = [cel.at_least(profile.driver, profile.capacity, quantities.canonical(each.least))]
     if each.most is not None:
         conditions.append(cel.at_most(profile.driver, profile.capacity, quantities.canonical(each.most)))
     conditions += profile.selectors
-    if profile.bandwidth and demand.need.min_bandwidth:
-        conditions.append(cel.attribute_at_least(profile.driver, profile.bandwidth, demand.need.min_bandwidth))
+    if profile.bandwidth and demand.requirements.min_bandwidth:
+        conditions.append(cel.attribute_at_least(profile.driver, profile.bandwidth, demand.requirements.min_bandwidth))
     if not each.shares:
         conditions.append(cel.lacks_capacity(profile.driver, tuple(profile.shares)))
     return conditions
 
 
-def _body(demand: Demand, each: Alternative) -> dict[str, object]:
+def _body(demand: DeviceRequest, each: Alternative) -> dict[str, object]:
     # Where consumable capacity is on, this takes a share of a shareable device; where it is off the API server drops
     # the field, and the selector still holds.
     taken = {

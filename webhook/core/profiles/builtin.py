@@ -1,6 +1,6 @@
 """The profiles that come with the product, in the words of each driver's chart and source."""
 
-from webhook.core import cel
+from webhook.core.profiles import cel
 from webhook.core.profiles.profile import Profile
 
 # kubernetes-sigs/dra-driver-nvidia-gpu. The class pins type == 'gpu', so MIG slices and vfio devices (which publish no

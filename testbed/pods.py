@@ -1,0 +1,103 @@
+"""Pod manifests, and the workloads that make pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from testbed.api import JsonObject
+
+IMAGE = "registry.invalid/app:1"
+"""Nothing ever runs here."""
+
+
+def pod(
+    name: str | None = None,
+    *,
+    generate_name: str | None = None,
+    containers: Sequence[str] = ("app",),
+    annotations: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    claims: Mapping[str, str] | None = None,
+    templates: Mapping[str, str] | None = None,
+    **spec: object,
+) -> JsonObject:
+    """A Pod. `claims` maps the pod's own name for a claim to a ResourceClaim, `templates` to a ResourceClaimTemplate;
+    the first container uses them all. `spec` adds to `spec` or replaces what is there."""
+    metadata: JsonObject = {"name": name} if name else {}
+    if generate_name:
+        metadata["generateName"] = generate_name
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        **_template(metadata, containers, annotations, labels, claims or {}, templates or {}, spec),
+    }
+
+
+def deployment(name: str, replicas: int, annotations: Mapping[str, str] | None = None, **spec: object) -> JsonObject:
+    """A Deployment; `spec` goes into its pods' spec. Its pods never become ready, so a rollout keeps surge pods."""
+    return _replicated("Deployment", name, replicas, annotations, spec)
+
+
+def stateful_set(name: str, replicas: int, annotations: Mapping[str, str] | None = None, **spec: object) -> JsonObject:
+    """A StatefulSet that makes all its pods at once, since none of them ever becomes ready."""
+    made = _replicated("StatefulSet", name, replicas, annotations, spec)
+    made["spec"] |= {"serviceName": name, "podManagementPolicy": "Parallel"}
+    return made
+
+
+def job(name: str, annotations: Mapping[str, str] | None = None, **spec: object) -> JsonObject:
+    """A Job of one pod that is never tried again."""
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": _job(name, annotations, spec)}
+
+
+def cron_job(name: str, annotations: Mapping[str, str] | None = None, **spec: object) -> JsonObject:
+    """A CronJob for every minute."""
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": name},
+        "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": _job(name, annotations, spec)}},
+    }
+
+
+def _job(name: str, annotations: Mapping[str, str] | None, spec: Mapping[str, object]) -> JsonObject:
+    template = _template({}, ("app",), annotations, {"app": name}, {}, {}, {"restartPolicy": "Never", **spec})
+    return {"backoffLimit": 0, "template": template}
+
+
+def _replicated(
+    kind: str, name: str, replicas: int, annotations: Mapping[str, str] | None, spec: Mapping[str, object]
+) -> JsonObject:
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": _template({}, ("app",), annotations, labels, {}, {}, spec),
+        },
+    }
+
+
+def _template(
+    metadata: JsonObject,
+    containers: Sequence[str],
+    annotations: Mapping[str, str] | None,
+    labels: Mapping[str, str] | None,
+    claims: Mapping[str, str],
+    templates: Mapping[str, str],
+    spec: Mapping[str, object],
+) -> JsonObject:
+    if annotations:
+        metadata = {**metadata, "annotations": dict(annotations)}
+    if labels:
+        metadata = {**metadata, "labels": dict(labels)}
+    body: JsonObject = {"containers": [{"name": container, "image": IMAGE} for container in containers]}
+    named = [{"name": alias, "resourceClaimName": name} for alias, name in claims.items()]
+    named += [{"name": alias, "resourceClaimTemplateName": name} for alias, name in templates.items()]
+    if named:
+        body["resourceClaims"] = named
+        body["containers"][0]["resources"] = {"claims": [{"name": item["name"]} for item in named]}
+    return {"metadata": metadata, "spec": {**body, **spec}}

@@ -1,0 +1,157 @@
+"""Registering admission webhooks by URL, in effect when the call returns and out of effect when it is taken back."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import yaml
+
+from testbed.api import JsonObject
+from testbed.controlplane import ControlPlane
+from testbed.paths import path
+from testbed.pods import pod
+from testbed.waiting import wait_for
+
+ANNOTATION = "llmfit.ai/model-fit"
+HARMLESS = '{"model": "probe", "min_ram_gb": 1, "min_vram_gb": 0}'
+"""A fit that needs no GPU: what probes whether the webhooks are called is let through by them."""
+
+MUTATING = "mutate.modelfit.llmfit.ai"
+VALIDATING = "validate.modelfit.llmfit.ai"
+VALIDATING_TEMPLATES = "workloads.modelfit.llmfit.ai"
+
+FailurePolicy = Literal["Fail", "Ignore"]
+
+_SHIPPED = Path(__file__).parents[1] / "golden" / "chart" / "defaults.yaml"
+"""What the chart renders; a test of the chart keeps it current. Helm is not needed here."""
+
+
+@contextmanager
+def registered(
+    plane: ControlPlane,
+    url: str,
+    ca: bytes,
+    *,
+    failure_policy: FailurePolicy = "Fail",
+    mutate: bool = True,
+    validate: bool = True,
+) -> Iterator[None]:
+    """Has the API server call `<url>/mutate` and `<url>/validate` for what the chart has it call them for.
+
+    `ca` is the PEM that the webhook's certificate is checked against. In effect inside the `with`, and no longer after
+    it.
+    """
+    bundle = base64.b64encode(ca).decode()
+    wanted = {"MutatingWebhookConfiguration": mutate, "ValidatingWebhookConfiguration": validate}
+    hooks = ours(lambda route: {"caBundle": bundle, "url": url + route}, failure_policy)
+    name = f"modelfit-{secrets.token_hex(3)}"
+    for kind in wanted:
+        if wanted[kind]:
+            create_configuration(plane, kind, name, hooks[kind])
+    try:
+        wait_in_effect(plane, mutate=mutate, validate=validate)
+        yield
+    finally:
+        for kind in wanted:
+            plane.api().delete_if_there(path(kind, None, name))
+        wait_out_of_effect(plane)
+
+
+def ours(client: Callable[[str], JsonObject], failure_policy: FailurePolicy = "Fail") -> dict[str, list[JsonObject]]:
+    """The webhooks of each configuration, by its kind, as the chart has them by default; `client` gives whom to call
+    for `/mutate` or `/validate`, `failure_policy` is that of those for pods."""
+    hooks: dict[str, list[JsonObject]] = json.loads(_shipped())
+    for each in (each for webhooks in hooks.values() for each in webhooks):
+        each["clientConfig"] = client(each["clientConfig"]["service"]["path"])
+        if each["name"] != VALIDATING_TEMPLATES:
+            each["failurePolicy"] = failure_policy
+    return hooks
+
+
+@functools.cache
+def _shipped() -> str:
+    """JSON: the webhooks by the kind of their configuration."""
+    rendered = yaml.safe_load_all(_SHIPPED.read_text("utf-8"))
+    return json.dumps({each["kind"]: each["webhooks"] for each in rendered if "webhooks" in each})
+
+
+@contextmanager
+def registered_for_pods(
+    plane: ControlPlane, url: str, ca: bytes, *, mutating: bool = False, name: str = "pods.other.test"
+) -> Iterator[None]:
+    """Some other party's webhook at `url`, called for every pod that is created (Fail). In effect inside the `with`."""
+    hook: JsonObject = {
+        "name": name,
+        "clientConfig": {"url": url, "caBundle": base64.b64encode(ca).decode()},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 5,
+    }
+    kind = "MutatingWebhookConfiguration" if mutating else "ValidatingWebhookConfiguration"
+    configuration = f"other-{secrets.token_hex(3)}"
+    create_configuration(plane, kind, configuration, [hook])
+    try:
+        _wait_called(plane, name)
+        yield
+    finally:
+        plane.api().delete(path(kind, None, configuration))
+        wait_out_of_effect(plane, name)
+
+
+def calls(plane: ControlPlane, webhook: str) -> float:
+    """How often the API server has called, or tried to call, the webhook of that name so far."""
+    answered = plane.metric("apiserver_admission_webhook_request_total", name=webhook)
+    ignored = plane.metric("apiserver_admission_webhook_fail_open_count", name=webhook)
+    return answered + ignored
+
+
+def create_configuration(plane: ControlPlane, kind: str, name: str, webhooks: list[JsonObject]) -> None:
+    """Creates a webhook configuration; it comes into effect a moment later."""
+    api_version = "admissionregistration.k8s.io/v1"
+    plane.api().create({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "webhooks": webhooks})
+
+
+def _probe(plane: ControlPlane) -> int:
+    """Creates an annotated pod as a dry run; the HTTP status."""
+    probe = pod(generate_name="probe-", annotations={ANNOTATION: HARMLESS})
+    return plane.api().send("POST", path("Pod", "default"), probe, query={"dryRun": "All"}).status
+
+
+def _called(plane: ControlPlane, webhook: str) -> Callable[[], bool]:
+    """A look that probes, and says whether that led to a call."""
+
+    def look() -> bool:
+        before = calls(plane, webhook)
+        _probe(plane)
+        return calls(plane, webhook) > before
+
+    return look
+
+
+def _wait_called(plane: ControlPlane, webhook: str) -> None:
+    wait_for(f"the API server calls webhook {webhook}", _called(plane, webhook))
+
+
+def wait_in_effect(plane: ControlPlane, *, mutate: bool = True, validate: bool = True) -> None:
+    """Waits until the API server calls our webhooks."""
+    if mutate:
+        _wait_called(plane, MUTATING)
+    # Where the first one refuses (its server is down) the second is never asked; it came into effect with it.
+    if validate and (not mutate or _probe(plane) < 400):
+        _wait_called(plane, VALIDATING)
+
+
+def wait_out_of_effect(plane: ControlPlane, *webhooks: str) -> None:
+    """Waits until the API server calls none of these webhooks any more; of ours where none is named."""
+    for webhook in webhooks or (MUTATING, VALIDATING):
+        wait_for(
+            f"the API server no longer calls webhook {webhook}", _called(plane, webhook), lambda called: not called
+        )
