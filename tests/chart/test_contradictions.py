@@ -42,8 +42,8 @@ CONTRADICTIONS: dict[str, tuple[Values, str]] = {
         "issuerRef has no name",
     ),
     "an authority that ends too early": (
-        {"certificates": {"controller": {"authorityLifetimeDays": 60}}},
-        "authorityLifetimeDays is 60, less than three times leafLifetimeDays \\(30\\)",
+        {"certificates": {"controller": {"caLifetimeDays": 60}}},
+        "caLifetimeDays is 60, less than three times leafLifetimeDays \\(30\\)",
     ),
     "fewest above most": (
         {"webhook": {"autoscaling": {"enabled": True, "minReplicas": 9}}},

@@ -33,7 +33,7 @@ OTHER: dict[str, object] = {
     "certificates.certManager.duration": "100h",
     "certificates.secret.name": "other",
     "certificates.secret.caBundle": AUTHORITY * 2,
-    "certificates.controller.authorityLifetimeDays": 100,
+    "certificates.controller.caLifetimeDays": 100,
     "admission.failurePolicy": "Ignore",
     "admission.workloads.failurePolicy": "Fail",
     "admission.excludedNamespaces": ["other"],
@@ -149,7 +149,7 @@ KEY = "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n"
 
 REFUSED: list[tuple[str, object]] = [
     *(("certificates.certManager.duration", text) for text in ("10s", "12h", "48h", "95h", "96", "5760m", "h", "")),
-    ("certificates.controller.authorityLifetimeDays", 23),
+    ("certificates.controller.caLifetimeDays", 23),
     ("certificates.controller.leafLifetimeDays", 3),
     *(("certificates.secret.caBundle", text) for text in (KEY, AUTHORITY + KEY, KEY + AUTHORITY, AUTHORITY + "rest")),
     ("certificates.secret.caBundle", "-----BEGIN CERTIFICATE-----\nMIIB\n"),
@@ -173,7 +173,7 @@ def test_values_at_their_bounds_are_rendered(every_helm: Helm) -> None:
     for duration in ("96h", "100h", "720h", "2160h0m0s"):
         certificates: Values = {"mode": "cert-manager", "certManager": {"duration": duration}}
         assert f"duration: {duration}\n" in render(every_helm, {"certificates": certificates}).text
-    render(every_helm, {"certificates": {"controller": {"authorityLifetimeDays": 24, "leafLifetimeDays": 4}}})
+    render(every_helm, {"certificates": {"controller": {"caLifetimeDays": 24, "leafLifetimeDays": 4}}})
     render(every_helm, {"commonLabels": {"example.com/cost-centre": "R_1.a", "Team": ""}})
 
 

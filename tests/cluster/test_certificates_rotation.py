@@ -22,7 +22,7 @@ PROPAGATION = 8
 SLOW_MOUNT = 4.0
 
 SHORT = {
-    "authorityLifetimeDays": 18 * PROPAGATION / DAY,
+    "caLifetimeDays": 18 * PROPAGATION / DAY,
     "leafLifetimeDays": 6 * PROPAGATION / DAY,
     "propagationMinutes": PROPAGATION / 60,
 }

@@ -41,7 +41,7 @@ class Plan:
         of a leaf's has to last until another one leads."""
         leaf = max(90.0, 6 * self.propagation)
         return {
-            "authorityLifetimeDays": 3 * leaf / DAY,
+            "caLifetimeDays": 3 * leaf / DAY,
             "leafLifetimeDays": leaf / DAY,
             "propagationMinutes": self.propagation / 60,
         }

@@ -20,7 +20,7 @@ def of(settings: CertificatesSettings, api: Api) -> Certificates:
     try:
         naming.general_names([host])
         policy = Policy(
-            timedelta(days=settings.authority_lifetime_days),
+            timedelta(days=settings.ca_lifetime_days),
             timedelta(days=settings.leaf_lifetime_days),
             timedelta(minutes=settings.propagation_minutes),
         )

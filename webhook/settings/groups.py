@@ -124,15 +124,15 @@ class CertificatesSettings(Group):
     service: ObjectName
     """Service that the API server calls the webhook by, which the certificate is for. Required."""
     mutating_webhook_configuration: ObjectName | None = None
-    """MutatingWebhookConfiguration whose webhooks get the authority as `caBundle`. Default none."""
+    """MutatingWebhookConfiguration whose webhooks get the CA as `caBundle`. Default none."""
     validating_webhook_configuration: ObjectName | None = None
     """ValidatingWebhookConfiguration whose webhooks get it. Default none."""
-    authority_lifetime_days: float = Field(default=365, gt=0, le=36500)
-    """Life of an authority in days; at least three times that of a leaf. Renewed at two thirds. Default 365."""
+    ca_lifetime_days: float = Field(default=365, gt=0, le=36500)
+    """Life of a CA in days; at least three times that of a leaf. Renewed at two thirds. Default 365."""
     leaf_lifetime_days: float = Field(default=30, gt=0, le=36500)
     """Life of a serving certificate in days; at least six times `propagationMinutes`. Renewed at two thirds.
     Default 30."""
     propagation_minutes: float = Field(default=10, gt=0, le=1440)
-    """Minutes until what was written is in use everywhere: the Secret in every webhook pod, the authority in every API
+    """Minutes until what was written is in use everywhere: the Secret in every webhook pod, the CA in every API
     server. A kubelet takes a minute and a half, in clusters of thousands of nodes up to seven. The pause between the
     steps of a rotation. Default 10."""

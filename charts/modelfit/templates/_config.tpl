@@ -9,7 +9,7 @@
       "service" (include "modelfit.service.name" .)
       "mutatingWebhookConfiguration" (include "modelfit.admission.name" .)
       "validatingWebhookConfiguration" (include "modelfit.admission.name" .)
-      "authorityLifetimeDays" .Values.certificates.controller.authorityLifetimeDays
+      "caLifetimeDays" .Values.certificates.controller.caLifetimeDays
       "leafLifetimeDays" .Values.certificates.controller.leafLifetimeDays
       "propagationMinutes" .Values.certificates.controller.propagationMinutes -}}
 {{- $_ := set $config "certificates" $own -}}

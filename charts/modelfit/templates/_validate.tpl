@@ -18,8 +18,8 @@
 {{- if and $c.certManager.issuerRef (not $c.certManager.issuerRef.name) -}}
   {{- $faults = append $faults "certificates.certManager.issuerRef has no name; name an Issuer or ClusterIssuer, or leave the issuerRef empty" -}}
 {{- end -}}
-{{- if and (eq $c.mode "controller") (lt (int $c.controller.authorityLifetimeDays) (mul 3 (int $c.controller.leafLifetimeDays) | int)) -}}
-  {{- $faults = append $faults (printf "certificates.controller.authorityLifetimeDays is %d, less than three times leafLifetimeDays (%d), so a rotation would have no room for its overlap" (int $c.controller.authorityLifetimeDays) (int $c.controller.leafLifetimeDays)) -}}
+{{- if and (eq $c.mode "controller") (lt (int $c.controller.caLifetimeDays) (mul 3 (int $c.controller.leafLifetimeDays) | int)) -}}
+  {{- $faults = append $faults (printf "certificates.controller.caLifetimeDays is %d, less than three times leafLifetimeDays (%d), so a rotation would have no room for its overlap" (int $c.controller.caLifetimeDays) (int $c.controller.leafLifetimeDays)) -}}
 {{- end -}}
 {{- if and .Values.monitoring.alerts.enabled (not .Values.monitoring.enabled) -}}
   {{- $faults = append $faults "monitoring.alerts.enabled is true but monitoring.enabled is not, so nothing would be scraped and ModelfitWebhookDown would fire for ever; where you scrape by other means, apply files/alerts yourself" -}}
