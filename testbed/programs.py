@@ -14,7 +14,7 @@ from testbed.ports import free_port
 from testbed.processes import Process
 from testbed.servers import LOOPBACK
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 def modelfit(name: str, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> Process:

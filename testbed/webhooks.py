@@ -29,7 +29,7 @@ VALIDATING_TEMPLATES = "workloads.modelfit.llmfit.ai"
 
 FailurePolicy = Literal["Fail", "Ignore"]
 
-_SHIPPED = Path(__file__).parents[1] / "golden" / "chart" / "defaults.yaml"
+_SHIPPED = Path(__file__).parents[1] / "tests" / "golden" / "chart" / "defaults.yaml"
 """What the chart renders; a test of the chart keeps it current. Helm is not needed here."""
 
 

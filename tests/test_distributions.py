@@ -32,7 +32,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sources() -> set[str]:
-    return {str(path.relative_to(ROOT)) for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    """The files of the product: its modules and the markers that they are typed (PEP 561)."""
+    patterns = ("*.py", "py.typed")
+    found = (path for package in PACKAGES for pattern in patterns for path in (ROOT / package).rglob(pattern))
+    return {str(path.relative_to(ROOT)) for path in found}
 
 
 def test_the_wheel_has_the_whole_product_and_nothing_else(built: Path) -> None:
