@@ -64,10 +64,10 @@ class World:
         self.pair = Authority().issue("first")
         self.write(self.pair)
         self.certificate = ServingCertificate(*self.files)
-        controller.watch(lambda: self.leading, lambda: 0, lambda: self.oldest, lambda: 0, lambda: audit.found)
+        controller.set_gauge_sources(lambda: self.leading, lambda: 0, lambda: self.oldest, lambda: 0, lambda: audit.found)
         self.serve_until(timedelta(days=20))
         self.keep_until(timedelta(days=300))
-        controller.bundle_patched("published")
+        controller.count_bundle_patch("published")
 
     def write(self, pair: tuple[bytes, bytes]) -> None:
         for path, content in zip(self.files, pair, strict=True):
@@ -77,8 +77,8 @@ class World:
         webhook.serving_certificate((self.now + life).timestamp())
 
     def keep_until(self, life: timedelta) -> None:
-        controller.certificate_end("leaf", self.now + timedelta(days=20))
-        controller.certificate_end("authority", self.now + life)
+        controller.set_certificate_expiry("leaf", self.now + timedelta(days=20))
+        controller.set_certificate_expiry("ca", self.now + life)
 
     def live(self, phase: str, minutes: int) -> None:
         """Goes on for so long, and is scraped."""
@@ -89,7 +89,7 @@ class World:
             self.certificate.context()
             self.look()
             if self.kept:
-                controller.certificate_kept("modelfit/modelfit-tls", self.now)
+                controller.set_certificate_success("modelfit/modelfit-tls", self.now)
             self.each()
             pages = {"webhook": webhook.exposition([], multiprocess=False), "controller": controller.exposition()}
             shown = {name: _ours(page) for name, page in pages.items() if name not in self.away}
@@ -108,9 +108,9 @@ def webhook_down(world: World) -> Iterator[None]:
 
 
 def webhook_configuration_missing(_: World) -> Iterator[None]:
-    controller.configurations_missing(2)
+    controller.set_missing_configurations(2)
     yield
-    controller.configurations_missing(0)
+    controller.set_missing_configurations(0)
 
 
 def certificate_expiring(world: World) -> Iterator[None]:
@@ -137,8 +137,8 @@ def bundle_written_over(world: World) -> Iterator[None]:
 
     def come_by() -> None:
         if (world.now - at).total_seconds() % 600 == 0:
-            controller.bundle_patched("healed")
-            controller.bundle_patched("healed")
+            controller.count_bundle_patch("healed")
+            controller.count_bundle_patch("healed")
 
     world.each = come_by
     yield

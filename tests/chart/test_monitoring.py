@@ -49,16 +49,16 @@ def series() -> list[Series]:
         webhook.broken_connection(cause)
     webhook.serving_certificate(1e9)
     for outcome in ClaimResult:
-        controller.outcome(outcome)
-        controller.event(outcome, "written")
-    controller.created(0.1)
-    controller.failed(ErrorReason.UNREACHABLE)
-    for certificate in ("leaf", "authority"):
-        controller.certificate_end(certificate, None)
-    controller.certificate_kept("modelfit/modelfit-tls", datetime.now(UTC))
-    controller.certificate_changed(Action.SWITCH)
-    controller.bundle_patched("published")
-    controller.bundle_patched("healed")
+        controller.count_reconcile(outcome)
+        controller.count_event(outcome, "written")
+    controller.observe_create(0.1)
+    controller.count_api_failure(ErrorReason.UNREACHABLE)
+    for certificate in ("leaf", "ca"):
+        controller.set_certificate_expiry(certificate, None)
+    controller.set_certificate_success("modelfit/modelfit-tls", datetime.now(UTC))
+    controller.count_certificate_change(Action.SWITCH)
+    controller.count_bundle_patch("published")
+    controller.count_bundle_patch("healed")
     text = webhook.exposition([], multiprocess=False) + controller.exposition()
     families = text_string_to_metric_families(text.decode())
     return [(sample.name, sample.labels) for family in families for sample in family.samples]

@@ -196,7 +196,7 @@ def test_what_the_pods_of_a_release_show_is_what_the_dashboard_asks_for(cluster:
     shown = {component: " ".join(map(LocalPod.metrics, cluster.kubelet.running(component))) for component in PARTS}
     assert 'modelfit_admission_reviews_total{operation="CREATE",outcome="allowed"' in shown["webhook"]
     assert "modelfit_serving_certificate_expiry_timestamp_seconds" in shown["webhook"]
-    assert 'modelfit_claims_total{outcome="ClaimCreated"} 1.0' in shown["controller"]
+    assert 'modelfit_reconcile_total{result="ClaimCreated"} 1.0' in shown["controller"]
     assert sorted(re.findall(r"^modelfit_leader (\S+)", shown["controller"], re.MULTILINE)) == ["0.0", "1.0"]
 
 

@@ -155,7 +155,7 @@ def test_a_missing_permission_on_one_configuration_leaves_the_other_one_looked_a
         status, text = ours.get("/readyz")
         assert status == 503
         assert "lacks the permission" in text
-        assert ours.metric("modelfit_api_failures_total", kind="Forbidden") > 0
+        assert ours.metric("modelfit_api_failures_total", reason="Forbidden") > 0
         installation.api.patch(path("ClusterRole", None, installation.name), {"rules": [rule]})
         ours.process.wait_url(f"{ours.url}/readyz", timeout=60)
         assert installation.in_place()

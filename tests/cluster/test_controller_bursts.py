@@ -49,7 +49,7 @@ def test_ten_thousand_injected_pods_fit_into_200_mb(make_controlplane: Callable[
         wait_for_claims(namespace, pods)
         growing = peak(ours)
     with running(plane, environment=ALONE) as ours:
-        wait_for("it has looked at all", lambda: ours.metric("modelfit_claims_total", outcome="ClaimPresent") >= pods)
+        wait_for("it has looked at all", lambda: ours.metric("modelfit_reconcile_total", result="ClaimPresent") >= pods)
         starting = peak(ours)
     for most in (growing, starting):
         assert idle + (most - idle) * CROWD / pods < MEMORY, (

@@ -88,7 +88,7 @@ def test_a_quota_is_told_about_and_the_claim_comes_when_it_is_raised(ours: Contr
     assert "a ResourceQuota of the namespace leaves no room for it" in told["message"]
     assert "count/resourceclaims.resource.k8s.io" in told["message"]
     wait_for(
-        "it was tried several times", lambda: ours.metric("modelfit_api_failures_total", kind="QuotaExceeded") >= 4
+        "it was tried several times", lambda: ours.metric("modelfit_api_failures_total", reason="QuotaExceeded") >= 4
     )
     assert len(namespace.events(reason="QuotaExceeded")) == 1
     assert event(namespace, "second", "QuotaExceeded")["count"] == 1

@@ -50,7 +50,7 @@ def test_it_uses_all_of_its_permissions_and_is_refused_nothing(
             create_all(namespace, [injected_pod(f"llama-{number}")])
             wait_for("its claim is there", namespace.claims, lambda claims: len(claims) == number + 2)  # noqa: B023
             for reason in ("ClaimNameTaken", "NotInjected"):
-                told = {"outcome": "written", "reason": reason}
+                told = {"result": "written", "reason": reason}
                 wait_for(f"{reason} is told", lambda: ours.metric("modelfit_events_total", **told) == 1)  # noqa: B023
     # A watch is in the log when it ends; discovery, which needs no permission, has no object.
     entries = [json.loads(line) for line in log.read_text().splitlines()]

@@ -39,7 +39,7 @@ def leads(replica: Controller) -> bool:
 
 
 def created(replica: Controller) -> float:
-    return replica.metric("modelfit_claims_total", outcome="ClaimCreated")
+    return replica.metric("modelfit_reconcile_total", result="ClaimCreated")
 
 
 def holder(plane: ControlPlane) -> str:

@@ -46,10 +46,10 @@ def test_a_namespace_that_is_being_deleted_is_not_tried_again(
     plane.api().delete(path("Namespace", None, namespace.name))
     with running(plane) as ours:
         kind = "NamespaceTerminating"
-        wait_for("it has tried", lambda: ours.metric("modelfit_claims_total", outcome=kind) == 1)
+        wait_for("it has tried", lambda: ours.metric("modelfit_reconcile_total", result=kind) == 1)
         stays(
             "it does not try again",
-            lambda: ours.metric("modelfit_claims_total", outcome=kind),
+            lambda: ours.metric("modelfit_reconcile_total", result=kind),
             lambda count: count == 1,
             seconds=3,
         )
@@ -63,14 +63,14 @@ def test_many_pods_that_wait_for_one_reason_do_not_flood(controlplane: ControlPl
     create_all(namespace, [injected_pod(f"llama-{number}", claim="foreign-claim-0123456789") for number in range(200)])
     with running(controlplane) as ours:
         began = time.monotonic()
-        taken = {"outcome": "ClaimNameTaken"}
-        wait_for("all were looked at", lambda: ours.metric("modelfit_claims_total", **taken) >= 200)
+        taken = {"result": "ClaimNameTaken"}
+        wait_for("all were looked at", lambda: ours.metric("modelfit_reconcile_total", **taken) >= 200)
         told = len(namespace.events(reason="ClaimNameTaken"))
         assert 1 <= told <= 25 + (time.monotonic() - began) + 1
-        assert ours.metric("modelfit_events_total", reason="ClaimNameTaken", outcome="suppressed") > 0
+        assert ours.metric("modelfit_events_total", reason="ClaimNameTaken", result="suppressed") > 0
     # A fresh start says it again on the same Events.
     with running(controlplane) as ours:
-        wait_for("it has told", lambda: ours.metric("modelfit_events_total", outcome="written") >= 25)
+        wait_for("it has told", lambda: ours.metric("modelfit_events_total", result="written") >= 25)
         names = [each["involvedObject"]["name"] for each in namespace.events(reason="ClaimNameTaken")]
         assert len(names) == len(set(names))
 
@@ -99,8 +99,8 @@ def test_probes_and_metrics_are_answered_in_plain_http(controlplane: ControlPlan
         assert ours.get("/healthz") == (200, "ok\n")
         assert ours.get("/readyz") == (200, "ok\n")
         assert ours.get("/elsewhere") == (404, "want one of /healthz, /readyz, /metrics\n")
-        assert ours.metric("modelfit_claims_total", outcome="ClaimCreated") == 1
-        assert ours.metric("modelfit_claim_create_seconds_count") == 1
+        assert ours.metric("modelfit_reconcile_total", result="ClaimCreated") == 1
+        assert ours.metric("modelfit_claim_create_duration_seconds_count") == 1
         assert ours.metric("modelfit_leader") == 1
         assert ours.metric("modelfit_queue_depth") == ours.metric("modelfit_queue_oldest_seconds") == 0
 

@@ -276,5 +276,5 @@ def test_the_ends_of_what_is_stored_are_metrics(objects: Objects, clock: Clock) 
     assert sample(name, 'certificate="leaf"') == 0
     ours.look(act=True)
     assert sample(name, 'certificate="leaf"') == (NOON + timedelta(days=30)).timestamp()
-    assert sample(name, 'certificate="authority"') == (NOON + timedelta(days=365)).timestamp()
+    assert sample(name, 'certificate="ca"') == (NOON + timedelta(days=365)).timestamp()
     assert bundle(entries.parse(objects.data()).state) == objects.data()["ca.crt"]

@@ -79,7 +79,7 @@ class Certificates:
 
     def run(self, stop: threading.Event, leading: Callable[[], bool]) -> None:
         """Until `stop`, followed by `nudge`. Who does not lead looks too, and touches nothing."""
-        controller_metrics.certificate_kept(self.name, self.clock())
+        controller_metrics.set_certificate_success(self.name, self.clock())
         while not stop.is_set():
             self._again.clear()
             self._again.wait(self.look(act=leading()))
@@ -109,7 +109,7 @@ class Certificates:
         try:
             self._look(act)
         except ApiError as failure:
-            controller_metrics.failed(failure.reason)
+            controller_metrics.count_api_failure(failure.reason)
             self._failure, at_least = failure, failure.retry_after or 0.0
             level = logging.INFO if failure.reason is ErrorReason.CONFLICT else logging.WARNING
             fields = {"secret": self.name, "reason": failure.reason, "why": str(failure)}
@@ -119,7 +119,7 @@ class Certificates:
         else:
             self._failure, self._failures = None, 0
             if act:
-                controller_metrics.certificate_kept(self.name, self.clock())
+                controller_metrics.set_certificate_success(self.name, self.clock())
             return LOOK_SECONDS
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._failures, 16)) * random.uniform(0.5, 1.0)  # noqa: S311
         self._failures += 1
@@ -155,11 +155,11 @@ class Certificates:
         if outcome.lost:
             _log.info("another controller was faster", extra={"fields": fields})
         elif outcome.action is not Action.KEEP:
-            controller_metrics.certificate_changed(outcome.action)
+            controller_metrics.count_certificate_change(outcome.action)
             _log.info("changed the certificate", extra={"fields": fields})
 
     def _tell_missing(self, missing: Sequence[str]) -> None:
-        controller_metrics.configurations_missing(len(missing))
+        controller_metrics.set_missing_configurations(len(missing))
         if missing and missing != self._missing:
             fields = {"configurations": ", ".join(missing)}
             _log.warning("webhook configurations are not there, or without a webhook of ours", extra={"fields": fields})
@@ -168,7 +168,7 @@ class Certificates:
     def _tell_published(self, configuration: WebhookConfiguration, webhooks: Sequence[str], wanted: bytes) -> None:
         where = str(configuration)
         again = self._published.get(where) == wanted
-        controller_metrics.bundle_patched("healed" if again else "published")
+        controller_metrics.count_bundle_patch("healed" if again else "published")
         message = "somebody wrote over the caBundle; it is written again" if again else "published the authority"
         fields = {"configuration": where, "webhooks": ", ".join(webhooks)}
         _log.log(logging.WARNING if again else logging.INFO, message, extra={"fields": fields})
@@ -177,7 +177,7 @@ class Certificates:
 def _show(state: State) -> None:
     ends: Mapping[str, datetime | None] = {
         "leaf": state.leaf.certificate.not_valid_after_utc if state.leaf else None,
-        "authority": state.current.certificate.not_valid_after_utc if state.current else None,
+        "ca": state.current.certificate.not_valid_after_utc if state.current else None,
     }
     for what, end in ends.items():
-        controller_metrics.certificate_end(what, end)
+        controller_metrics.set_certificate_expiry(what, end)

@@ -1,6 +1,6 @@
-"""The controller's metrics. Others call named functions; label names and values are decided here, and are bounded.
+"""The controller's metrics. Callers use named functions; label names and values are set here and are bounded.
 
-What is counted is there from the start, as 0: a series that begins with its first event, as 1, never increases.
+Series with known labels exist from the start, as 0: `increase` does not see a series that first appears as 1.
 """
 
 from collections.abc import Callable
@@ -17,103 +17,105 @@ from webhook.reasons import REFUSALS
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _REGISTRY = CollectorRegistry()
-_CLAIMS = Counter("modelfit_claims", "Pods looked at, by what became of their claim.", ["outcome"], registry=_REGISTRY)
-_SECONDS = Histogram(
-    "modelfit_claim_create_seconds",
-    "Time that the API server takes to create a claim.",
+_RECONCILES = Counter("modelfit_reconcile", "Pod reconciles, by result.", ["result"], registry=_REGISTRY)
+_CREATE_SECONDS = Histogram(
+    "modelfit_claim_create_duration_seconds",
+    "Duration of successful API calls that create a ResourceClaim.",
     registry=_REGISTRY,
     buckets=(0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
 )
-_EVENTS = Counter("modelfit_events", "Events on pods.", ["reason", "outcome"], registry=_REGISTRY)
-_FAILURES = Counter("modelfit_api_failures", "Failed calls to the API server.", ["kind"], registry=_REGISTRY)
-_LEADER = Gauge("modelfit_leader", "1 where this replica is the one that acts.", registry=_REGISTRY)
+_EVENTS = Counter("modelfit_events", "Events on pods.", ["reason", "result"], registry=_REGISTRY)
+_API_FAILURES = Counter("modelfit_api_failures", "Failed calls to the API server.", ["reason"], registry=_REGISTRY)
+_LEADER = Gauge("modelfit_leader", "1 if this replica is the leader.", registry=_REGISTRY)
 _DEPTH = Gauge("modelfit_queue_depth", "Pods that wait for a worker.", registry=_REGISTRY)
-_AGE = Gauge("modelfit_queue_oldest_seconds", "How long the first of them has waited.", registry=_REGISTRY)
-_RETRYING = Gauge("modelfit_queue_retrying", "Pods whose last attempt failed.", registry=_REGISTRY)
+_AGE = Gauge("modelfit_queue_oldest_seconds", "Time that the oldest of them has waited.", registry=_REGISTRY)
+_RETRYING = Gauge("modelfit_queue_retrying", "Pods whose last reconcile failed.", registry=_REGISTRY)
 _NOT_INJECTED = Gauge(
     "modelfit_pods_not_injected",
-    "Annotated pods without a claim, as the replica that acts last saw them.",
+    "Annotated pods without a claim, as of the leader's last scan.",
     registry=_REGISTRY,
 )
-_END = Gauge(
+_CERTIFICATE_EXPIRY = Gauge(
     "modelfit_certificate_expiry_timestamp_seconds",
-    "End of the life of what is in the Secret: the leaf, and the authority that signs.",
+    "Expiry of the leaf and of the signing CA in the Secret; 0 if there is none.",
     ["certificate"],
     registry=_REGISTRY,
 )
-_KEPT = Gauge(
+_CERTIFICATE_SUCCESS = Gauge(
     "modelfit_certificate_last_success_timestamp_seconds",
-    "When this replica, leading, last found everything about the certificate right or set it right; or its start.",
+    "Time of the last successful certificate reconcile by this replica as leader; before the first, its start.",
     ["secret"],
     registry=_REGISTRY,
 )
-_CHANGES = Counter("modelfit_certificate_changes", "Steps taken in the Secret.", ["action"], registry=_REGISTRY)
-_MISSING = Gauge(
+_CERTIFICATE_CHANGES = Counter(
+    "modelfit_certificate_changes", "Rotation steps written to the Secret.", ["action"], registry=_REGISTRY
+)
+_MISSING_CONFIGURATIONS = Gauge(
     "modelfit_webhook_configurations_missing",
-    "Webhook configurations that are not there, or have no webhook of ours.",
+    "Webhook configurations that do not exist or have no webhook of ours.",
     registry=_REGISTRY,
 )
-_PATCHES = Counter(
+_CA_BUNDLE_PATCHES = Counter(
     "modelfit_ca_bundle_patches",
-    "Webhook configurations given a bundle: a new one, or the same one again after somebody wrote over it.",
+    "Patches of a webhook configuration's caBundle: a new bundle (published), or the same one restored (healed).",
     ["reason"],
     registry=_REGISTRY,
 )
 
 
-def outcome(name: str) -> None:
-    """A pod was looked at; `name` is an Outcome, or the Kind of the failure."""
-    _CLAIMS.labels(name).inc()
+def count_reconcile(result: ClaimResult | ErrorReason) -> None:
+    """A pod was reconciled."""
+    _RECONCILES.labels(result).inc()
 
 
-def created(seconds: float) -> None:
-    """A claim was created in so many seconds."""
-    _SECONDS.observe(seconds)
+def observe_create(seconds: float) -> None:
+    """A claim was created in `seconds`."""
+    _CREATE_SECONDS.observe(seconds)
 
 
-def event(reason: str, what: str) -> None:
-    """An Event was `written`, `suppressed` or `failed`."""
-    _EVENTS.labels(reason, what).inc()
+def count_event(reason: str, result: Literal["written", "suppressed", "failed"]) -> None:
+    """An Event was due."""
+    _EVENTS.labels(reason, result).inc()
 
 
-def failed(kind: str) -> None:
+def count_api_failure(reason: ErrorReason) -> None:
     """A call failed."""
-    _FAILURES.labels(kind).inc()
+    _API_FAILURES.labels(reason).inc()
 
 
-def certificate_end(certificate: str, end: datetime | None) -> None:
-    """The `leaf` or the `authority` ends then; None: there is none."""
-    _END.labels(certificate).set(end.timestamp() if end else 0)
+def set_certificate_expiry(certificate: str, expiry: datetime | None) -> None:
+    """Expiry of the `leaf` or the `ca`; None if there is none."""
+    _CERTIFICATE_EXPIRY.labels(certificate).set(expiry.timestamp() if expiry else 0)
 
 
-def certificate_kept(secret: str, at: datetime) -> None:
-    """All was well with the certificate then."""
-    _KEPT.labels(secret).set(at.timestamp())
+def set_certificate_success(secret: str, at: datetime) -> None:
+    """The certificate in `secret` was reconciled at that time."""
+    _CERTIFICATE_SUCCESS.labels(secret).set(at.timestamp())
 
 
-def certificate_changed(action: str) -> None:
-    """A step was taken; `action` is a `certs.rotation.Action`."""
-    _CHANGES.labels(action).inc()
+def count_certificate_change(action: Action) -> None:
+    """A rotation step was written."""
+    _CERTIFICATE_CHANGES.labels(action).inc()
 
 
-def configurations_missing(count: int) -> None:
-    """So many of those that are to be looked after are not there."""
-    _MISSING.set(count)
+def set_missing_configurations(count: int) -> None:
+    """Number of webhook configurations that are missing."""
+    _MISSING_CONFIGURATIONS.set(count)
 
 
-def bundle_patched(reason: Literal["published", "healed"]) -> None:
-    """The bundle was written into a webhook configuration."""
-    _PATCHES.labels(reason).inc()
+def count_bundle_patch(reason: Literal["published", "healed"]) -> None:
+    """A caBundle was patched."""
+    _CA_BUNDLE_PATCHES.labels(reason).inc()
 
 
-def watch(
+def set_gauge_sources(
     leader: Callable[[], bool],
     depth: Callable[[], int],
     age: Callable[[], float],
     retrying: Callable[[], int],
     not_injected: Callable[[], int],
 ) -> None:
-    """Where the gauges come from, read at each scrape."""
+    """Sets the functions that the gauges call at each scrape."""
     _LEADER.set_function(lambda: float(leader()))
     _DEPTH.set_function(lambda: float(depth()))
     _AGE.set_function(age)
@@ -122,23 +124,23 @@ def watch(
 
 
 def exposition() -> bytes:
-    """All of them, as Prometheus scrapes them."""
+    """All metrics in Prometheus' text format."""
     return generate_latest(_REGISTRY)
 
 
-def _begin() -> None:
-    """Makes the series that are to begin at 0."""
-    for kind in ErrorReason:
-        _FAILURES.labels(kind)
-    for name in (*ClaimResult, *ErrorReason):
-        _CLAIMS.labels(name)
-    told = (ClaimResult.CLAIM_NAME_TAKEN, ClaimResult.DEVICE_CLASS_MISSING)
-    for reason in (*told, *sorted(REFUSALS), *(kind for kind in ErrorReason if kind.reported)):
+def _create_series() -> None:
+    """Creates the series that start at 0."""
+    for error_reason in ErrorReason:
+        _API_FAILURES.labels(error_reason)
+    for result in (*ClaimResult, *ErrorReason):
+        _RECONCILES.labels(result)
+    claim_reasons = (ClaimResult.CLAIM_NAME_TAKEN, ClaimResult.DEVICE_CLASS_MISSING)
+    for reason in (*claim_reasons, *sorted(REFUSALS), *(reason for reason in ErrorReason if reason.reported)):
         _EVENTS.labels(reason, "written")
     for action in (action for action in Action if action is not Action.KEEP):
-        _CHANGES.labels(action)
+        _CERTIFICATE_CHANGES.labels(action)
     for cause in ("published", "healed"):
-        _PATCHES.labels(cause)
+        _CA_BUNDLE_PATCHES.labels(cause)
 
 
-_begin()
+_create_series()

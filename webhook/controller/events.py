@@ -75,17 +75,17 @@ class Recorder:
         """Tells about the pod with this metadata, unless it was told lately. Whether there is an Event now."""
         count = self._admit(str(pod.get("namespace")), str(pod.get("uid")), reason)
         if count is None:
-            controller_metrics.event(reason, "suppressed")
+            controller_metrics.count_event(reason, "suppressed")
             return False
         body = event(pod, reason, truncate(message), datetime.now(UTC), self._instance, count)
         try:
             self._write(body)
         except ApiError as failure:
-            controller_metrics.event(reason, "failed")
+            controller_metrics.count_event(reason, "failed")
             _log.warning("no Event on a pod", extra={"fields": {**about(pod), "reason": reason, "why": str(failure)}})
             self._forget(str(pod.get("uid")), reason)
             return False
-        controller_metrics.event(reason, "written")
+        controller_metrics.count_event(reason, "written")
         return True
 
     def _write(self, body: JsonObject) -> None:

@@ -89,7 +89,7 @@ class Controller:
             loops.append(("certificates", lambda: owned.run(self._stop, lambda: self._leadership.leading)))
         loops += [(f"worker {number}", self._work) for number in range(options.workers)]
         self._threads = [threading.Thread(target=loop, name=name, daemon=True) for name, loop in loops]
-        controller_metrics.watch(
+        controller_metrics.set_gauge_sources(
             lambda: self._leadership.leading,
             lambda: self._queue.depth,
             lambda: self._queue.age,
@@ -191,7 +191,7 @@ class Controller:
             self._certificates.nudge()
 
     def _call_failed(self, failure: ApiError) -> None:
-        controller_metrics.failed(failure.reason)
+        controller_metrics.count_api_failure(failure.reason)
         self._look_again.set()
         if not self._stop.is_set():
             _log.warning("a watch ended", extra={"fields": {"reason": failure.reason, "why": failure.message}})
@@ -237,7 +237,7 @@ class Controller:
         try:
             changed = self._resource.refresh()
         except ApiError as failure:
-            controller_metrics.failed(failure.reason)
+            controller_metrics.count_api_failure(failure.reason)
             _log.warning("could not look for API versions", extra={"fields": {"why": str(failure)}})
             return False
         if changed:

@@ -74,7 +74,7 @@ class PodReconciler:
     def _stand(self, pod: Mapping[str, object], todo: ClaimAction) -> Result:
         """Nothing is to be created; somebody may have to be told. A name that is taken may become free, and nobody
         tells us: it is tried again."""
-        controller_metrics.outcome(todo.outcome)
+        controller_metrics.count_reconcile(todo.outcome)
         if todo.message:
             self._recorder.warn(pod, todo.reason, todo.message)
         return Result(again=todo.outcome is ClaimResult.CLAIM_NAME_TAKEN)
@@ -92,8 +92,8 @@ class PodReconciler:
             if failure.reason is ErrorReason.ALREADY_EXISTS:
                 return self._compare(pod, claim_key)
             return self._failed(pod, failure)
-        controller_metrics.created(time.monotonic() - began)
-        controller_metrics.outcome(ClaimResult.CLAIM_CREATED)
+        controller_metrics.observe_create(time.monotonic() - began)
+        controller_metrics.count_reconcile(ClaimResult.CLAIM_CREATED)
         self._made.add(claim_key, str(pod.get("uid")))
         _log.info("created a claim", extra={"fields": {**about(pod), "claim": claim_name(pod)}})
         self._look_for_classes(pod, claim)
@@ -114,8 +114,8 @@ class PodReconciler:
         return self._stand(pod, taken(claim, pod))
 
     def _failed(self, pod: Mapping[str, object], failure: ApiError) -> Result:
-        controller_metrics.failed(failure.reason)
-        controller_metrics.outcome(failure.reason)
+        controller_metrics.count_api_failure(failure.reason)
+        controller_metrics.count_reconcile(failure.reason)
         fields = {**about(pod), "claim": claim_name(pod), "reason": failure.reason, "why": failure.message}
         _log.warning("no claim yet", extra={"fields": fields})
         if failure.reason is ErrorReason.NOT_FOUND:
@@ -129,14 +129,14 @@ class PodReconciler:
         try:
             self._resource.refresh()
         except ApiError as failure:
-            controller_metrics.failed(failure.reason)
+            controller_metrics.count_api_failure(failure.reason)
 
     def _look_for_classes(self, pod: Mapping[str, object], claim: Mapping[str, object]) -> None:
         """The API server takes a claim for a class that does not exist, and the pod waits without a word."""
         known = self._copies.classes()
         missing = [] if known is None else missing_classes(claim, known)
         if missing:
-            controller_metrics.outcome(ClaimResult.DEVICE_CLASS_MISSING)
+            controller_metrics.count_reconcile(ClaimResult.DEVICE_CLASS_MISSING)
             self._recorder.warn(pod, ClaimResult.DEVICE_CLASS_MISSING, without_classes(missing))
 
 

@@ -39,7 +39,7 @@ class UninjectedPodScanner:
             selectors = {"labelSelector": f"!{constants.INJECTED}", "fieldSelector": UNFINISHED}
             pods, _ = self._api.metadata(path("v1", "pods"), selectors, object_metadata.strip)
         except ApiError as failure:
-            controller_metrics.failed(failure.reason)
+            controller_metrics.count_api_failure(failure.reason)
             _log.warning("could not look for pods without injection", extra={"fields": {"why": str(failure)}})
             return
         seen: set[str] = set()
