@@ -148,7 +148,7 @@ def wait_for_claims(namespace: Namespace, count: int) -> tuple[int, float]:
 
 def claim(made: JsonObject) -> JsonObject:
     """The claim that the controller would make for the pod."""
-    wanted = claims.companion(made["metadata"], Settings().admission_config())
+    wanted = claims.build_pod_claim(made["metadata"], Settings().admission_config())
     assert wanted is not None
     return dict(wanted)
 

@@ -47,7 +47,7 @@ def main(path: Path) -> None:
     """Shows the job. Exits with a message where a step fails."""
     fit = path.read_text("utf-8")
     try:
-        requirements = model_fit.read(fit, path.name)
+        requirements = model_fit.parse(fit, path.name)
     except Denied as refusal:
         sys.exit(f"{refusal}")
     pod = annotated(fit)
@@ -70,7 +70,7 @@ def main(path: Path) -> None:
     difference(document(pod, WIDTH), document(admitted, WIDTH))
     # From here on it has what the API server gives to an object that it stores.
     stored = admitted["metadata"] | {"uid": str(uuid.uuid4()), "namespace": "default"}
-    claim = claims.companion(stored, AdmissionConfig())
+    claim = claims.build_pod_claim(stored, AdmissionConfig())
     if claim is None:
         step("5", "The model needs no GPU, so there is no ResourceClaim: the memory request is all.")
         return

@@ -121,7 +121,7 @@ def test_a_call_that_cannot_be_used_gives_one_message_and_no_output(arguments: l
 
 def test_the_claim_is_the_one_that_the_controller_makes(modelfit: Run) -> None:
     pod, claim = yaml.safe_load_all(modelfit("preview", "-f", "-", stdin=POD).out)
-    made = claims.companion(pod["metadata"] | {"uid": "u"}, AdmissionConfig())
+    made = claims.build_pod_claim(pod["metadata"] | {"uid": "u"}, AdmissionConfig())
     assert made is not None
     metadata = made["metadata"]
     assert isinstance(metadata, dict)

@@ -24,9 +24,9 @@ def test_trimmed_a_pod_still_gives_the_same_claim() -> None:
     whole, trimmed = arrived(), arrived()
     object_metadata.strip(trimmed)
     config = Settings().admission_config()
-    wanted = claims.companion(object_metadata.metadata(trimmed), config)
+    wanted = claims.build_pod_claim(object_metadata.metadata(trimmed), config)
     assert wanted is not None
-    assert wanted == claims.companion(object_metadata.metadata(whole), config)
+    assert wanted == claims.build_pod_claim(object_metadata.metadata(whole), config)
 
 
 def test_trimmed_a_pod_is_small() -> None:

@@ -32,7 +32,9 @@ def asked(text: str = FIT, profile: str = "nvidia", count: str = "1") -> DeviceR
 
 def documented(text: str, kind: Literal["claim", "template"] = "claim") -> Json:
     wanted = asked(text)
-    return claims.manifest(wanted, name=claim_names.default(wanted.requirements), kind=kind, api_version="v1alpha2")
+    return claims.build_manifest(
+        wanted, name=claim_names.from_model(wanted.requirements), kind=kind, api_version="v1alpha2"
+    )
 
 
 def test_the_documented_manifest_is_printed_to_the_letter() -> None:
@@ -70,7 +72,7 @@ def test_the_documented_template_wraps_the_same_spec() -> None:
 
 
 def test_the_native_claim_asks_for_one_device_with_enough_memory() -> None:
-    claim: Json = claims.manifest(asked(), name="llama-7b-claim-58989f2cda", namespace="team-a")
+    claim: Json = claims.build_manifest(asked(), name="llama-7b-claim-58989f2cda", namespace="team-a")
     assert claim == {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
@@ -111,7 +113,7 @@ def test_the_native_claim_asks_for_one_device_with_enough_memory() -> None:
 
 
 def test_twelve_and_a_half_is_twelve_thousand_eight_hundred_mebibytes() -> None:
-    claim: Json = claims.manifest(asked(fit(vram_gb=12.5)), name="x")
+    claim: Json = claims.build_manifest(asked(fit(vram_gb=12.5)), name="x")
     (request,) = requests(claim["spec"])
     assert request["capacity"]["requests"]["memory"] == "12800Mi"
     assert 'quantity("12800Mi")' in request["selectors"][0]["cel"]["expression"]
@@ -125,7 +127,7 @@ def test_every_manifest_is_what_an_api_server_takes(
 ) -> None:
     text = fit(memoryGi=9.5, minBandwidthGBs=161, model="Qwen/Qwen2.5-7B", supports_tp=[1, 2, 4, 8])
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "llama", "uid": "1-2-3", "controller": True}
-    document: Json = claims.manifest(
+    document: Json = claims.build_manifest(
         asked(text, profile, count), name="x", namespace="team-a", kind=kind, owner=owner if kind == "claim" else None
     )
     assert_valid(document)
@@ -148,7 +150,9 @@ def test_every_served_version_is_what_its_api_servers_take(
 ) -> None:
     annotations = {"llmfit.ai/model-fit": fit(vram_gb=9.5, supports_tp=[1, 2, 4]), "llmfit.ai/device-count": count}
     config = AdmissionConfig(profile=profile, placement=placement)
-    claim: Json = claims.manifest(device_request.from_annotations(annotations, config), name="x", api_version=version)
+    claim: Json = claims.build_manifest(
+        device_request.from_annotations(annotations, config), name="x", api_version=version
+    )
     assert claim["apiVersion"] == f"resource.k8s.io/{version}"
     kubernetes_validate.validate(claim, "1.34", strict=True)
     devices = claim["spec"]["devices"]
@@ -164,7 +168,7 @@ def test_every_served_version_is_what_its_api_servers_take(
 
 
 def test_a_template_keeps_its_provenance_and_passes_none_of_it_on() -> None:
-    template: Json = claims.manifest(asked(), name="x", kind="template")
+    template: Json = claims.build_manifest(asked(), name="x", kind="template")
     assert template["metadata"] == {
         "name": "x",
         "labels": {"app.kubernetes.io/managed-by": "modelfit"},
@@ -175,15 +179,15 @@ def test_a_template_keeps_its_provenance_and_passes_none_of_it_on() -> None:
 
 def test_an_owner_is_copied_exactly() -> None:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "llama", "uid": "1-2-3", "controller": True}
-    claim: Json = claims.manifest(asked(), name="x", owner=owner)
+    claim: Json = claims.build_manifest(asked(), name="x", owner=owner)
     assert claim["metadata"]["ownerReferences"] == [owner]
-    assert "ownerReferences" not in claims.manifest(asked(), name="x")["metadata"]  # type: ignore[operator]
+    assert "ownerReferences" not in claims.build_manifest(asked(), name="x")["metadata"]  # type: ignore[operator]
 
 
 def test_a_version_that_is_not_written_is_an_error_of_the_caller() -> None:
     for version in ("v1alpha3", "v2", "", "resource.k8s.io/v1"):
         with pytest.raises(ValueError, match="api_version"):
-            claims.manifest(asked(), name="x", api_version=version)
+            claims.build_manifest(asked(), name="x", api_version=version)
 
 
 def members(value: object) -> Iterator[str]:
@@ -217,21 +221,24 @@ def test_nothing_that_a_pod_says_reaches_a_spec_but_amounts_and_a_profiles_name(
     plain = asked(
         fit(min_vram_gb=8, supports_tp=[1, 2]), wanted.profile.name, annotations.get("llmfit.ai/device-count", "1")
     )
-    made = claims.spec(wanted)
-    assert made == claims.spec(plain)
+    made = claims.build_spec(wanted)
+    assert made == claims.build_spec(plain)
     assert "adminAccess" not in set(members(made))
 
 
 def test_equal_input_gives_the_same_bytes_in_every_process() -> None:
     program = """
 import json
-from webhook.core import claims, demand
-from webhook.core.policy import Policy
-for profile in sorted(Policy().profiles):
+from webhook.core import claims
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import device_request
+config = AdmissionConfig()
+for profile in sorted(config.profiles):
     for count in ("1", "auto"):
         fit = '{"model": "a", "min_vram_gb": 9.7, "min_ram_gb": 3, "supports_tp": [4, 1, 2]}'
         annotations = {"llmfit.ai/model-fit": fit, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-        print(json.dumps(claims.manifest(demand.read(annotations, Policy()), name="x")))
+        asked = device_request.from_annotations(annotations, config)
+        print(json.dumps(claims.build_manifest(asked, name="x")))
 """
     outputs = {
         subprocess.run(
@@ -249,7 +256,7 @@ for profile in sorted(Policy().profiles):
 
 @given(st.text(max_size=400) | st.text("\ud800\udfffx", max_size=5))
 def test_any_models_name_can_be_written_down(model: str) -> None:
-    document = claims.manifest(asked(fit(model=model, min_vram_gb=8)), name="x")
+    document = claims.build_manifest(asked(fit(model=model, min_vram_gb=8)), name="x")
     assert json.dumps(document, ensure_ascii=False).encode()
     annotations = document["metadata"]["annotations"]  # type: ignore[index]
     assert len(annotations.get("llmfit.ai/model", "")) <= 253

@@ -38,30 +38,30 @@ def requirements(model: str | None) -> ModelRequirements:
     ],
 )
 def test_a_claim_is_named_after_its_model(model: str | None, name: str) -> None:
-    assert claim_names.default(requirements(model)) == name
+    assert claim_names.from_model(requirements(model)) == name
     assert_label(name)
 
 
 def test_the_reviews_uid_makes_the_name_unique() -> None:
     # printf UID | sha256sum | cut -c1-10
-    assert claim_names.for_review(requirements("llama-7b"), UID) == "llama-7b-claim-58989f2cda"
-    assert claim_names.for_review(requirements(None), UID) == "model-claim-58989f2cda"
+    assert claim_names.from_review(requirements("llama-7b"), UID) == "llama-7b-claim-58989f2cda"
+    assert claim_names.from_review(requirements(None), UID) == "model-claim-58989f2cda"
 
 
 @given(MODELS, UIDS)
 @example("\ud800", "\ud800")
 @example("İ" * 100, "u")
 def test_a_name_is_a_dns_label_for_any_model_and_any_uid(model: str | None, uid: str) -> None:
-    for name in (claim_names.default(requirements(model)), claim_names.for_review(requirements(model), uid)):
+    for name in (claim_names.from_model(requirements(model)), claim_names.from_review(requirements(model), uid)):
         assert_label(name)
-    assert claim_names.is_for_review(claim_names.for_review(requirements(model), uid))
+    assert claim_names.is_from_review(claim_names.from_review(requirements(model), uid))
 
 
 @given(MODELS, st.lists(UIDS, min_size=2, max_size=20, unique=True))
 def test_two_reviews_never_have_one_name_and_one_review_always_has_the_same(model: str | None, uids: list[str]) -> None:
-    made = [claim_names.for_review(requirements(model), uid) for uid in uids]
+    made = [claim_names.from_review(requirements(model), uid) for uid in uids]
     assert len(set(made)) == len(uids)
-    assert made == [claim_names.for_review(requirements(model), uid) for uid in uids]
+    assert made == [claim_names.from_review(requirements(model), uid) for uid in uids]
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_two_reviews_never_have_one_name_and_one_review_always_has_the_same(mode
     ],
 )  # fmt: skip
 def test_a_name_that_the_webhook_cannot_have_given_is_told_apart(name: object) -> None:
-    assert not claim_names.is_for_review(name)
+    assert not claim_names.is_from_review(name)
 
 
 def test_a_name_of_any_length_is_not_kept_in_memory() -> None:
     model = "".join(["m"] * 100_000)
     before = sys.getrefcount(model)
-    claim_names.default(requirements(model))
-    claim_names.for_review(requirements(model), UID)
+    claim_names.from_model(requirements(model))
+    claim_names.from_review(requirements(model), UID)
     after = sys.getrefcount(model)
     assert after == before

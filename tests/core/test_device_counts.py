@@ -23,7 +23,7 @@ def asked(text: str, count: str | None = None, profile: str = "nvidia") -> Devic
 
 
 def spec(text: str, count: str | None = None) -> Json:
-    made: Json = claims.spec(asked(text, count))
+    made: Json = claims.build_spec(asked(text, count))
     return made
 
 
@@ -52,7 +52,7 @@ def test_the_shares_together_are_never_less_than_the_need() -> None:
     for hundredths in range(100, 2000, 37):
         for count in range(1, 33):
             wanted = asked(fit(min_vram_gb=hundredths / 100), str(count))
-            (request,) = requests(dict(claims.spec(wanted)))
+            (request,) = requests(dict(claims.build_spec(wanted)))
             quantity = request["capacity"]["requests"]["memory"]
             mebibytes = int(quantity[:-2]) * (1024 if quantity.endswith("Gi") else 1)
             assert mebibytes * count * 100 >= hundredths * 1024
@@ -116,7 +116,7 @@ def test_a_model_that_needs_no_gpu_has_no_count_to_be_wrong_about() -> None:
 
 @pytest.mark.parametrize("profile", BUILTIN)
 def test_every_built_in_profile_says_which_cards_are_alike(profile: str) -> None:
-    made: Json = claims.spec(asked(BIG, "2", profile))
+    made: Json = claims.build_spec(asked(BIG, "2", profile))
     (constraint,) = made["devices"]["constraints"]
     assert constraint["matchAttribute"] == BUILTIN[profile].product
     domain, _, identifier = constraint["matchAttribute"].partition("/")

@@ -20,7 +20,7 @@ FIGURES = ("estimated_vram_gb", "min_vram_gb", "vram_gb", "estimated_memory_gb",
 
 def refusal(text: str) -> Denied:
     with pytest.raises(Denied) as refused:
-        model_fit.read(text, WHERE)
+        model_fit.parse(text, WHERE)
     return refused.value
 
 
@@ -113,7 +113,7 @@ def test_nesting_beyond_any_fit_is_refused(opening: str, depth: int) -> None:
 
 def test_nesting_as_deep_as_fifteen_is_none_of_our_business() -> None:
     text = '{"min_vram_gb": 8, "notes": ' + "[" * 15 + "]" * 15 + "}"
-    assert model_fit.read(text, WHERE).gpu_memory == 8
+    assert model_fit.parse(text, WHERE).gpu_memory == 8
 
 
 def test_all_faults_come_in_one_message() -> None:
@@ -183,7 +183,7 @@ def assert_readable_or_refused(text: str) -> None:
 
 def read_or_refusal(text: str, where: str = WHERE) -> ModelRequirements | Denied:
     try:
-        return model_fit.read(text, where)
+        return model_fit.parse(text, where)
     except Denied as refused:
         return refused
 
@@ -217,7 +217,7 @@ def test_many_long_faults_still_fit_in_a_kilobyte(document: dict[str, str]) -> N
 def test_a_long_fit_is_not_kept_in_memory() -> None:
     text = raw(min_vram_gb="8", notes=f'"{"x" * 100_000}"')
     before = sys.getrefcount(text)
-    model_fit.read(text, WHERE)
+    model_fit.parse(text, WHERE)
     after = sys.getrefcount(text)
     assert after == before
 

@@ -28,15 +28,15 @@ def test_the_first_present_gpu_figure_wins(states: tuple[str, ...]) -> None:
     expected = next((21 + index for index, state in enumerate(states) if state == PRESENT), None)
     if expected is None:
         with pytest.raises(Denied) as refused:
-            model_fit.read(text, "fit")
+            model_fit.parse(text, "fit")
         assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
     else:
-        assert model_fit.read(text, "fit").gpu_memory == expected
+        assert model_fit.parse(text, "fit").gpu_memory == expected
 
 
 @pytest.mark.parametrize("states", GRID, ids="-".join)
 def test_the_first_present_memory_figure_wins(states: tuple[str, ...]) -> None:
-    requirements = model_fit.read(fit(vram_gb=8, **members(MEMORY, states)), "fit")
+    requirements = model_fit.parse(fit(vram_gb=8, **members(MEMORY, states)), "fit")
     assert requirements.memory == next((31 + index for index, state in enumerate(states) if state == PRESENT), None)
     assert requirements.gpu_memory == 8
 
@@ -46,13 +46,13 @@ def test_the_first_present_memory_figure_wins(states: tuple[str, ...]) -> None:
 def test_neither_quantity_changes_the_choice_of_the_other(
     gpu_states: tuple[str, ...], memory_states: tuple[str, ...]
 ) -> None:
-    requirements = model_fit.read(fit(**members(GPU_MEMORY, gpu_states), **members(MEMORY, memory_states)), "fit")
+    requirements = model_fit.parse(fit(**members(GPU_MEMORY, gpu_states), **members(MEMORY, memory_states)), "fit")
     assert requirements.gpu_memory == 21 + gpu_states.index(PRESENT)
     assert requirements.memory == (31 + memory_states.index(PRESENT) if PRESENT in memory_states else None)
 
 
 def test_zero_is_a_statement_and_wins_over_a_later_figure() -> None:
-    requirements = model_fit.read(fit(estimated_vram_gb=0, min_vram_gb=8, estimated_memory_gb=0, min_ram_gb=12), "fit")
+    requirements = model_fit.parse(fit(estimated_vram_gb=0, min_vram_gb=8, estimated_memory_gb=0, min_ram_gb=12), "fit")
     assert requirements.gpu_memory == 0
     assert requirements.cpu_only
     assert requirements.memory == 0
@@ -61,33 +61,33 @@ def test_zero_is_a_statement_and_wins_over_a_later_figure() -> None:
 
 @pytest.mark.parametrize("text", ["0", "-0", "0.0", "-0.0", "0e5", "0e-5"])
 def test_every_spelling_of_zero_is_no_gpu(text: str) -> None:
-    requirements = model_fit.read(raw(min_vram_gb=text, min_ram_gb="4"), "fit")
+    requirements = model_fit.parse(raw(min_vram_gb=text, min_ram_gb="4"), "fit")
     assert requirements.cpu_only
     assert requirements.gpu_memory_quantity == "0Gi"
     assert requirements.memory_quantity == "4Gi"
 
 
 def test_a_null_minimum_lets_the_ram_figure_stand_in_and_says_so() -> None:
-    requirements = model_fit.read('{"min_vram_gb": null, "min_ram_gb": 8}', "fit")
+    requirements = model_fit.parse('{"min_vram_gb": null, "min_ram_gb": 8}', "fit")
     assert amounts(requirements) == (8, 8)
     assert requirements.warnings == ("min_vram_gb is null, so min_ram_gb 8 stands in for it, as in llmfit",)
 
 
 def test_an_absent_minimum_lets_nothing_stand_in() -> None:
     with pytest.raises(Denied) as refused:
-        model_fit.read('{"min_ram_gb": 8}', "fit")
+        model_fit.parse('{"min_ram_gb": 8}', "fit")
     assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
 
 
 def test_a_zero_minimum_is_neither_null_nor_absent() -> None:
-    requirements = model_fit.read('{"min_vram_gb": 0, "min_ram_gb": 8}', "fit")
+    requirements = model_fit.parse('{"min_vram_gb": 0, "min_ram_gb": 8}', "fit")
     assert requirements.cpu_only
     assert requirements.warnings == ()
 
 
 def test_a_null_minimum_gives_way_to_any_gpu_figure() -> None:
     for other in ("estimated_vram_gb", "vram_gb"):
-        requirements = model_fit.read(fit(min_vram_gb=None, min_ram_gb=8, **{other: 5}), "fit")
+        requirements = model_fit.parse(fit(min_vram_gb=None, min_ram_gb=8, **{other: 5}), "fit")
         assert requirements.gpu_memory == 5
         assert requirements.warnings == ()
 
@@ -95,7 +95,7 @@ def test_a_null_minimum_gives_way_to_any_gpu_figure() -> None:
 def test_only_the_ram_minimum_stands_in() -> None:
     for other in ("estimated_memory_gb", "ram_gb"):
         with pytest.raises(Denied) as refused:
-            model_fit.read(fit(min_vram_gb=None, **{other: 5}), "fit")
+            model_fit.parse(fit(min_vram_gb=None, **{other: 5}), "fit")
         assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
 
 
@@ -114,7 +114,7 @@ def test_only_the_ram_minimum_stands_in() -> None:
     ],
 )
 def test_a_nested_model_is_read_together_with_its_fit(text: str, gpu_memory: int, memory: int | None) -> None:
-    requirements = model_fit.read(text, "fit")
+    requirements = model_fit.parse(text, "fit")
     assert amounts(requirements) == (gpu_memory, memory)
 
 
@@ -132,12 +132,12 @@ def test_a_nested_model_is_read_together_with_its_fit(text: str, gpu_memory: int
     ],
 )
 def test_the_models_name_is_found_and_can_be_sent_on(text: str, name: str | None) -> None:
-    requirements = model_fit.read(text.replace("{", '{"estimated_vram_gb": 1, ', 1).replace(", }", "}"), "fit")
+    requirements = model_fit.parse(text.replace("{", '{"estimated_vram_gb": 1, ', 1).replace(", }", "}"), "fit")
     assert requirements.model == name
     assert requirements.model is None or requirements.model.encode()
 
 
 def test_figures_stay_the_decimals_they_were_written_as() -> None:
-    requirements = model_fit.read('{"min_vram_gb": 5.1, "min_ram_gb": 0.30}', "fit")
+    requirements = model_fit.parse('{"min_vram_gb": 5.1, "min_ram_gb": 0.30}', "fit")
     assert requirements.gpu_memory == Decimal("5.1")
     assert requirements.memory == Decimal("0.3")

@@ -19,7 +19,7 @@ def spec(profile: str, config: AdmissionConfig, count: str = "1") -> Json:
         "llmfit.ai/profile": profile,
         "llmfit.ai/device-count": count,
     }
-    made: Json = claims.spec(device_request.from_annotations(annotations, config))
+    made: Json = claims.build_spec(device_request.from_annotations(annotations, config))
     return made
 
 

@@ -45,7 +45,7 @@ def size(quantity: str) -> int:
 )
 def test_amounts_have_one_spelling(gigabytes: str, canonical: str, plain: str) -> None:
     assert quantities.canonical(quantities.mebibytes(Decimal(gigabytes))) == canonical
-    assert quantities.plain(Decimal(gigabytes)) == plain
+    assert quantities.unrounded(Decimal(gigabytes)) == plain
 
 
 @given(AMOUNTS)
@@ -66,13 +66,13 @@ def test_a_quantity_read_again_gives_the_same_quantity(gigabytes: Decimal) -> No
 
 @given(AMOUNTS)
 def test_a_figure_means_the_same_through_json(gigabytes: Decimal) -> None:
-    requirements = model_fit.read(f'{{"min_vram_gb": {gigabytes}}}', "fit")
+    requirements = model_fit.parse(f'{{"min_vram_gb": {gigabytes}}}', "fit")
     assert requirements.gpu_memory_quantity == quantities.canonical(quantities.mebibytes(gigabytes))
 
 
 @given(AMOUNTS)
 def test_a_plain_quantity_is_the_number_and_gi(gigabytes: Decimal) -> None:
-    plain = quantities.plain(gigabytes)
+    plain = quantities.unrounded(gigabytes)
     assert re.fullmatch(r"[0-9]+(\.[0-9]*[1-9])?Gi", plain)
     assert Fraction(plain.removesuffix("Gi")) == Fraction(gigabytes)
 
@@ -80,7 +80,7 @@ def test_a_plain_quantity_is_the_number_and_gi(gigabytes: Decimal) -> None:
 def test_equal_amounts_have_equal_quantities_however_they_are_written() -> None:
     spellings = ["12.5", "12.50", "1.25e1", "125e-1", "12.500000000"]
     assert {ModelRequirements(Decimal(text)).gpu_memory_quantity for text in spellings} == {"12800Mi"}
-    assert {quantities.plain(Decimal(text)) for text in spellings} == {"12.5Gi"}
+    assert {quantities.unrounded(Decimal(text)) for text in spellings} == {"12.5Gi"}
 
 
 @pytest.mark.parametrize(

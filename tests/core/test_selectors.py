@@ -21,7 +21,7 @@ FITS = {
 
 def spec(text: str, profile: str, count: str = "1", config: AdmissionConfig | None = None) -> Json:
     annotations = {"llmfit.ai/model-fit": text, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-    made: Json = claims.spec(device_request.from_annotations(annotations, config or AdmissionConfig()))
+    made: Json = claims.build_spec(device_request.from_annotations(annotations, config or AdmissionConfig()))
     return made
 
 

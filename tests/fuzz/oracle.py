@@ -68,7 +68,7 @@ def _patched(client: FlaskClient, config: AdmissionConfig, review: Json, operati
         there = None if path.endswith("/-") else jsonpointer.resolve_pointer(before, path, None)
         if path.endswith("/resourceClaimName"):
             # Of a copy: the name that the webhook gave to the first pod's claim.
-            _must(claim_names.is_for_review(there), f"another's claim renamed by {operation}")
+            _must(claim_names.is_from_review(there), f"another's claim renamed by {operation}")
         elif "llmfit.ai" not in path:
             _must(there is None, f"a replacement by {operation}")
     after = jsonpatch.apply_patch(copy.deepcopy(before), operations)
@@ -80,12 +80,12 @@ def _patched(client: FlaskClient, config: AdmissionConfig, review: Json, operati
     _must(third is not None and third["response"]["allowed"], f"the validating webhook refuses our own output: {third}")
     if reason == Reason.INJECTED and any("injected-into" in operation["path"] for operation in operations):
         metadata = after["metadata"] | {"name": "pod", "namespace": "ns", "uid": "pod-uid"}
-        claim: Json | None = claims.companion(metadata, config)
+        claim: Json | None = claims.build_pod_claim(metadata, config)
         _must(claim is not None, "an injected pod without companion")
         if claim is not None:
             entries = [each for each in after["spec"]["resourceClaims"] if isinstance(each, dict)]
             name = next(each["resourceClaimName"] for each in entries if each.get("name") == "modelfit")
-            _must(claim["metadata"]["name"] == name and claim_names.is_for_review(name), f"the name {name}")
+            _must(claim["metadata"]["name"] == name and claim_names.is_from_review(name), f"the name {name}")
             _must(name not in json.dumps(before), "a claim that somebody named before")
             json.dumps(claim, ensure_ascii=False).encode()
             _must("adminAccess" not in json.dumps(claim["spec"]), "adminAccess")

@@ -28,7 +28,7 @@ def outcome(row: Mapping[str, Any]) -> Amounts | Denied:
     requirements = asked.requirements
     if requirements.cpu_only:
         return Amounts(None, requirements.memory_quantity)
-    claim: Any = claims.manifest(asked, name=claims.claim_names.default(requirements))
+    claim: Any = claims.build_manifest(asked, name=claims.claim_names.from_model(requirements))
     assert len(claim["metadata"]["name"]) <= 63
     (request,) = claim["spec"]["devices"]["requests"]
     gpu_memory = request["exactly"]["capacity"]["requests"]["memory"]

@@ -31,7 +31,7 @@ def asked(profile: str, count: str = "1", chosen: AdmissionConfig | None = None,
 def spec(
     profile: str, count: str = "1", chosen: AdmissionConfig | None = None, classes: Collection[str] | None = None
 ) -> Json:
-    made: Json = claims.spec(asked(profile, count, chosen), classes)
+    made: Json = claims.build_spec(asked(profile, count, chosen), classes)
     return made
 
 

@@ -68,7 +68,7 @@ def test_classes_reach_the_claim_of_a_pod() -> None:
             "llmfit.ai/claim": "model-claim-0123456789",
         },
     }
-    made: Json | None = claims.companion(metadata, config(), classes={"gpu.nvidia.com"})
+    made: Json | None = claims.build_pod_claim(metadata, config(), classes={"gpu.nvidia.com"})
     assert made is not None
     assert listed(made["spec"]) == [(1, "gpu.nvidia.com")]
 

@@ -15,7 +15,7 @@ ON = config(system_memory_class="dra.memory")
 
 
 def requests(chosen: AdmissionConfig, **figures: object) -> dict[str, Json]:
-    made: Json = claims.spec(asked("nvidia", "1", chosen, **figures))
+    made: Json = claims.build_spec(asked("nvidia", "1", chosen, **figures))
     return {request["name"]: request["exactly"] for request in made["devices"]["requests"]}
 
 

@@ -12,6 +12,7 @@ examples:
 import argparse
 import re
 
+from webhook import dns_names
 from webhook.cli import REFUSED, UNUSABLE, UsageError, inputs, outputs, say
 from webhook.core import claims
 from webhook.core.claims import device_request
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the manifest. 1 where the model needs none, 2 where the input cannot be used."""
     settings = inputs.settings(arguments.config)
     name = _checked("--name", arguments.name, _MAX_NAME)
-    namespace = _checked("--namespace", arguments.namespace, claims.claim_names.MAX_LABEL)
+    namespace = _checked("--namespace", arguments.namespace, dns_names.MAX_LABEL)
     text = inputs.text(arguments.file)
     try:
         asked = _demand(text, arguments, settings)
@@ -60,9 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
     if asked.requirements.cpu_only and arguments.api_version != DOCUMENTED:
         say(f"modelfit: {_no_claim(asked)}")
         return REFUSED
-    document = claims.manifest(
+    document = claims.build_manifest(
         asked,
-        name=name or claims.claim_names.default(asked.requirements),
+        name=name or claims.claim_names.from_model(asked.requirements),
         namespace=namespace,
         kind=arguments.kind,
         api_version=arguments.api_version,
@@ -74,8 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _demand(text: str, arguments: argparse.Namespace, settings: Settings) -> device_request.DeviceRequest:
     config = settings.admission_config()
     name = config.profile if arguments.profile is None else arguments.profile
-    profile = device_request.profile_named(name, config, "--profile")
-    return device_request.for_profile(model_fit.read(text, f"{inputs.label(arguments.file)}: $"), profile, config)
+    profile = device_request.find_profile(name, config, "--profile")
+    return device_request.for_profile(model_fit.parse(text, f"{inputs.label(arguments.file)}: $"), profile, config)
 
 
 def _no_claim(asked: device_request.DeviceRequest) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import yaml
 
 from webhook.cli import UsageError, inputs
-from webhook.core.fits.strict_json import described
+from webhook.core.fits.strict_json import describe
 from webhook.errors import quote
 
 MAX_NODES = 2_000_000
@@ -188,16 +188,16 @@ def _problem(error: yaml.YAMLError) -> str:
 
 def _objects(document: object, where: str) -> Iterator[dict[str, object]]:
     if not isinstance(document, dict):
-        raise UsageError(f"{where}: {described(document)}; want a Kubernetes object")
+        raise UsageError(f"{where}: {describe(document)}; want a Kubernetes object")
     for key in ("apiVersion", "kind"):
         value = document.get(key)
         if not isinstance(value, str) or not value:
-            saw = described(value) if key in document else "nothing"
+            saw = describe(value) if key in document else "nothing"
             raise UsageError(f"{where}: {key}: {saw}; want a Kubernetes object, which says its apiVersion and kind")
     kind, items = str(document["kind"]), document.get("items")
     if kind == "List" or (kind.endswith("List") and isinstance(items, list)):
         if not isinstance(items, list | None):
-            raise UsageError(f"{where}: items: {described(items)}; want a list of Kubernetes objects")
+            raise UsageError(f"{where}: items: {describe(items)}; want a list of Kubernetes objects")
         for index, item in enumerate(items or ()):
             # In the typed lists that an API server prints the items leave out what they are.
             known = {} if kind == "List" else {"apiVersion": document["apiVersion"], "kind": kind.removesuffix("List")}

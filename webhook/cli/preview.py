@@ -100,4 +100,4 @@ def _admitted(made: rendered_pods.RenderedPod, decision: Decision, config: Admis
     if decision.claim is None:
         return [pod]
     asked = device_request.from_annotations(pods.view(pod).annotations, config)
-    return [pod, claims.manifest(asked, name=decision.claim, namespace=made.namespace)]
+    return [pod, claims.build_manifest(asked, name=decision.claim, namespace=made.namespace)]

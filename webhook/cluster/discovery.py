@@ -21,7 +21,7 @@ class ResourceApi:
     @property
     def version(self) -> str | None:
         served = self._served or ()
-        return next((version for version in api_versions.SERVED if version in served), None)
+        return next((version for version in api_versions.SERVED_VERSIONS if version in served), None)
 
     @property
     def problem(self) -> str:
@@ -32,7 +32,7 @@ class ResourceApi:
             return f"not known yet which versions of {GROUP} the API server serves"
         return (
             f"the API server serves {', '.join(self._served) or 'no version'} of {GROUP}; want one of "
-            f"{', '.join(api_versions.SERVED)}: Kubernetes 1.34 or newer, or 1.32 with dynamic resource"
+            f"{', '.join(api_versions.SERVED_VERSIONS)}: Kubernetes 1.34 or newer, or 1.32 with dynamic resource"
             " allocation switched on"
         )
 
@@ -53,4 +53,4 @@ class ResourceApi:
 
     def path(self, plural: str, namespace: str | None = None, *rest: str) -> str:
         """The URL path in the version spoken now; while there is none, that of the preferred one, which answers 404."""
-        return path(f"{GROUP}/{self.version or api_versions.SERVED[0]}", plural, namespace, *rest)
+        return path(f"{GROUP}/{self.version or api_versions.SERVED_VERSIONS[0]}", plural, namespace, *rest)

@@ -40,7 +40,7 @@ def decide_action(
     if claim is not None:
         return ClaimAction(ClaimResult.CLAIM_PRESENT) if object_metadata.owned_by(claim, pod) else taken(claim, pod)
     try:
-        wanted = claims.companion(pod, config, classes=classes)
+        wanted = claims.build_pod_claim(pod, config, classes=classes)
     except Denied as refusal:
         message = truncate(f"{ClaimResult.MODEL_FIT_UNUSABLE.sentence}: {refusal}")
         return ClaimAction(ClaimResult.MODEL_FIT_UNUSABLE, message=message, reason=refusal.reason.value)

@@ -86,7 +86,7 @@ class PodReconciler:
         namespace = str(pod.get("namespace"))
         began = time.monotonic()
         try:
-            body = api_versions.served(claim, version)
+            body = api_versions.convert_claim(claim, version)
             self._api.call("POST", self._resource.path("resourceclaims", namespace), body=body, accept=METADATA)
         except ApiError as failure:
             if failure.reason is ErrorReason.ALREADY_EXISTS:

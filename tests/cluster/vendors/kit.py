@@ -38,5 +38,5 @@ def annotated(
     """The ResourceClaimSpec of a pod with this annotation."""
     annotations = {"llmfit.ai/model-fit": fit, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
     return cast(
-        JsonObject, claims.spec(device_request.from_annotations(annotations, config or AdmissionConfig()), classes)
+        JsonObject, claims.build_spec(device_request.from_annotations(annotations, config or AdmissionConfig()), classes)
     )

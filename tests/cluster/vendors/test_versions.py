@@ -34,7 +34,7 @@ def dry_run(plane: ControlPlane, manifest: dict[str, object]) -> None:
     plane.api().create(cast(JsonObject, manifest), "default", dryRun="All", fieldValidation="Strict")
 
 
-@pytest.mark.parametrize("version", api_versions.SERVED)
+@pytest.mark.parametrize("version", api_versions.SERVED_VERSIONS)
 def test_every_claim_is_taken_as_it_is(plane: ControlPlane, version: str) -> None:
     for profile, count, kind in itertools.product(BUILTIN, ("1", "2", "31", "auto"), ("claim", "template")):
         for placement, memory in itertools.product(("any", "tightest"), (None, "dra.memory")):
@@ -42,13 +42,13 @@ def test_every_claim_is_taken_as_it_is(plane: ControlPlane, version: str) -> Non
                 placement="tightest" if placement == "tightest" else "any", system_memory_class=memory
             )
             wanted = asked(profile, count, config)
-            made = claims.manifest(
+            made = claims.build_manifest(
                 wanted, name="m-claim", kind="template" if kind == "template" else "claim", api_version=version
             )
             dry_run(plane, made)
 
 
-@pytest.mark.parametrize("version", api_versions.SERVED[1:])
+@pytest.mark.parametrize("version", api_versions.SERVED_VERSIONS[1:])
 def test_a_claim_of_an_older_version_gets_the_same_devices(plane: ControlPlane, version: str) -> None:
     trials = Trials(plane.api(), version)
     try:
@@ -61,8 +61,8 @@ def test_a_claim_of_an_older_version_gets_the_same_devices(plane: ControlPlane, 
         def outcomes(profile: str, count: str, node: str, gigabytes: float) -> list[object]:
             fit = json.dumps({"vram_gb": gigabytes, "supports_tp": [1, 2]})
             annotations = {"llmfit.ai/model-fit": fit, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-            made = claims.spec(device_request.from_annotations(annotations, AdmissionConfig()))
-            translated = cast(JsonObject, api_versions.translated(made, version))
+            made = claims.build_spec(device_request.from_annotations(annotations, AdmissionConfig()))
+            translated = cast(JsonObject, api_versions.convert_spec(made, version))
             return [trials.outcome(translated, node) for _ in range(2)]
 
         assert outcomes("nvidia-mig", "1", first, 30) == [("slice",), ("card-a",)]
@@ -79,10 +79,10 @@ def test_two_devices_of_an_older_version_are_of_one_model(plane: ControlPlane) -
         trials.install(CLASSES["nvidia"])
         node = trials.node(nvidia.gpu("lone", "80Gi", product="A100"), nvidia.gpu("a"), nvidia.gpu("b"))
         trials.settle()
-        made = claims.spec(asked("nvidia", "auto", AdmissionConfig()))
-        assert trials.outcome(cast(JsonObject, api_versions.translated(made, "v1beta1")), node) == ("lone",)
-        made = claims.spec(asked("nvidia", "2", AdmissionConfig()))
-        assert trials.outcome(cast(JsonObject, api_versions.translated(made, "v1beta1")), node) == ("a", "b")
+        made = claims.build_spec(asked("nvidia", "auto", AdmissionConfig()))
+        assert trials.outcome(cast(JsonObject, api_versions.convert_spec(made, "v1beta1")), node) == ("lone",)
+        made = claims.build_spec(asked("nvidia", "2", AdmissionConfig()))
+        assert trials.outcome(cast(JsonObject, api_versions.convert_spec(made, "v1beta1")), node) == ("a", "b")
     finally:
         trials.clear()
 
@@ -102,7 +102,7 @@ def policy_with(selectors: list[str]) -> AdmissionConfig:
 def test_the_largest_profile_of_an_operators_own_is_taken(plane: ControlPlane) -> None:
     longest = 'device.driver == "' + "x" * 1146 + '"'
     config = policy_with([longest] * 28)
-    dry_run(plane, claims.manifest(asked("own", "1", config), name="m-claim"))
+    dry_run(plane, claims.build_manifest(asked("own", "1", config), name="m-claim"))
 
 
 @pytest.mark.parametrize(
@@ -121,4 +121,4 @@ def test_an_operators_selector_that_does_not_compile_shows_in_a_dry_run(
 ) -> None:
     config = policy_with([selector])
     with pytest.raises(ApiError, match=message):
-        dry_run(plane, claims.manifest(asked("own", "1", config), name="m-claim"))
+        dry_run(plane, claims.build_manifest(asked("own", "1", config), name="m-claim"))

@@ -150,7 +150,7 @@ def _inject(review: Review, pod: Pod, plan: InjectionPlan, config: AdmissionConf
         if entry and again:
             claim = str(entry["resourceClaimName"])
         else:
-            claim = claims.claim_names.for_review(requirements, review.uid)
+            claim = claims.claim_names.from_review(requirements, review.uid)
             warnings[:0] = pod_rules.stale_claim(entry)
     # Another webhook may have put a container first since, which is not the one that was chosen then.
     filled = requirements.memory_quantity if plan.fills_memory and not again else None
@@ -189,7 +189,7 @@ def _amount(asked: DeviceRequest) -> str:
     total, (count, *others) = asked.requirements.gpu_memory_quantity, asked.counts
     if others:
         return f"{total} in all"
-    return total if count == 1 else f"{total}, {quantities.canonical(asked.share(count))} each"
+    return total if count == 1 else f"{total}, {quantities.canonical(asked.mebibytes_per_device(count))} each"
 
 
 def _devices(asked: DeviceRequest) -> str:

@@ -40,7 +40,7 @@ def node_name(pod: Pod) -> Iterator[FieldError]:
 
 def is_ours(entry: Mapping[str, object] | None) -> bool:
     """Whether the webhook can have written the entry."""
-    return entry is not None and claim_names.is_for_review(entry.get("resourceClaimName"))
+    return entry is not None and claim_names.is_from_review(entry.get("resourceClaimName"))
 
 
 def alias(pod: Pod) -> Iterator[FieldError]:

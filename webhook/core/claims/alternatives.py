@@ -48,7 +48,7 @@ def alternatives(demand: DeviceRequest, classes: Collection[str] | None) -> list
     ladder = next(each for each in _LADDERS if len(each) < room or not each) if demand.placement == "tightest" else ()
     found = []
     for count in demand.counts:
-        least = demand.share(count)
+        least = demand.mebibytes_per_device(count)
         for most in (*(int(least * bound) for bound in ladder), None):
             found += [Alternative(each, count, least, most, share) for each in existing[count] for share in shares]
     return found

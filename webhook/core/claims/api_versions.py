@@ -14,25 +14,25 @@ convert it wrongly to v1beta1. A device is taken whole there. `firstAvailable` n
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias, cast
 
-from webhook.core.claims.spec import MEMORY_REQUEST
+from webhook.core.claims.claim_spec import MEMORY_REQUEST
 
-SERVED = ("v1", "v1beta2", "v1beta1")
+SERVED_VERSIONS = ("v1", "v1beta2", "v1beta1")
 """Versions that API servers take claims in, newest first."""
 
-API_VERSIONS = (*SERVED, "v1alpha2")
+API_VERSIONS = (*SERVED_VERSIONS, "v1alpha2")
 """Versions that `manifest` writes."""
 
 _Body: TypeAlias = dict[str, object]
 
 
-def served(claim: Mapping[str, object], version: str) -> dict[str, object]:
-    """A v1 ResourceClaim as an API server of one of SERVED takes it."""
+def convert_claim(claim: Mapping[str, object], version: str) -> dict[str, object]:
+    """A v1 ResourceClaim as an API server of one of SERVED_VERSIONS takes it."""
     spec = cast(Mapping[str, object], claim["spec"])
-    return {**claim, "apiVersion": f"resource.k8s.io/{version}", "spec": translated(spec, version)}
+    return {**claim, "apiVersion": f"resource.k8s.io/{version}", "spec": convert_spec(spec, version)}
 
 
-def translated(spec: Mapping[str, object], version: str) -> dict[str, object]:
-    """A v1 ResourceClaimSpec of `spec` in another of SERVED."""
+def convert_spec(spec: Mapping[str, object], version: str) -> dict[str, object]:
+    """A v1 ResourceClaimSpec of `spec` in another of SERVED_VERSIONS."""
     if version == "v1":
         return dict(spec)
     devices = cast(Mapping[str, object], spec["devices"])

@@ -13,20 +13,20 @@ _LONGEST_SLUG = MAX_LABEL - len(_INFIX) - 1 - _DIGEST
 _FOR_REVIEW = re.compile(rf"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?{_INFIX}-[0-9a-f]{{{_DIGEST}}}")
 
 
-def default(requirements: ModelRequirements) -> str:
+def from_model(requirements: ModelRequirements) -> str:
     """`llama-7b-claim`: the name that llmfit documents."""
     return f"{_slug(_start(requirements))}{_INFIX}"
 
 
-def for_review(requirements: ModelRequirements, uid: str) -> str:
+def from_review(requirements: ModelRequirements, uid: str) -> str:
     """`llama-7b-claim-3f9a1c2e04`: unique to an admission, and the same for the same review. A pod has neither a uid
     nor, from a controller, a name when it is admitted; the review has."""
     digest = hashlib.sha256(uid.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
     return f"{_slug(_start(requirements))}{_INFIX}-{digest}"
 
 
-def is_for_review(name: object) -> bool:
-    """Whether `for_review` can have made this name."""
+def is_from_review(name: object) -> bool:
+    """Whether `from_review` can have made this name."""
     return isinstance(name, str) and len(name) <= MAX_LABEL and _FOR_REVIEW.fullmatch(name) is not None
 
 

@@ -37,7 +37,7 @@ class DeviceRequest:
     placement: Literal["any", "tightest"] = "any"
     system_memory_class: str | None = None
 
-    def share(self, count: int) -> int:
+    def mebibytes_per_device(self, count: int) -> int:
         """What each of `count` devices must hold, in MiB: an equal part, rounded up."""
         return -(-quantities.mebibytes(self.requirements.gpu_memory) // count)
 
@@ -53,7 +53,7 @@ def from_annotations(annotations: Mapping[str, str], config: AdmissionConfig) ->
     except Denied as refusal:
         refusals.append(refusal)
     try:
-        profile = profile_named(
+        profile = find_profile(
             annotations.get(constants.PROFILE, config.profile), config, annotation_path(constants.PROFILE)
         )
     except Denied as refusal:
@@ -84,7 +84,7 @@ def for_profile(
     return DeviceRequest(requirements, profile, listed, config.placement, config.system_memory_class)
 
 
-def profile_named(name: str, config: AdmissionConfig, path: str) -> Profile:
+def find_profile(name: str, config: AdmissionConfig, path: str) -> Profile:
     """The profile of that name. Raises Refusal, listing the names there are."""
     profile = config.profiles.get(name)
     if profile is None:
@@ -102,7 +102,7 @@ def _need(text: str, path: str) -> ModelRequirements:
     if len(text) > MAX_FIT_CHARACTERS:
         saw, want = f"more than {MAX_FIT_CHARACTERS} characters", "one model's figures"
         raise Denied(Reason.INVALID_MODEL_FIT, [FieldError(path, saw, want, "paste llmfit's output for one model")])
-    return model_fit.read(text, path)
+    return model_fit.parse(text, path)
 
 
 def _counts(text: str, requirements: ModelRequirements | None, config: AdmissionConfig) -> tuple[int, ...]:

@@ -4,16 +4,16 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from webhook import constants
-from webhook.core.claims.api_versions import API_VERSIONS, translated
+from webhook.core.claims.api_versions import API_VERSIONS, convert_spec
+from webhook.core.claims.claim_spec import build_spec
 from webhook.core.claims.device_request import DeviceRequest
-from webhook.core.claims.spec import spec
 from webhook.core.fits import quantities
 from webhook.core.fits.requirements import ModelRequirements
 
 Kind = Literal["claim", "template"]
 
 
-def manifest(
+def build_manifest(
     demand: DeviceRequest,
     *,
     name: str,
@@ -36,7 +36,7 @@ def manifest(
             "labels": {constants.MANAGED_BY: constants.MANAGED_BY_US},
             "annotations": _origin(demand.requirements),
         }
-        claim = translated(spec(demand, classes), api_version)
+        claim = convert_spec(build_spec(demand, classes), api_version)
     metadata: dict[str, object] = {"name": name}
     if namespace is not None:
         metadata["namespace"] = namespace
@@ -59,8 +59,8 @@ def _documented(requirements: ModelRequirements) -> dict[str, object]:
     spec.resources."""
     resources: dict[str, str] = {}
     if requirements.memory:
-        resources["memory"] = quantities.plain(requirements.memory)
-    resources["gpu.memory"] = quantities.plain(requirements.gpu_memory)
+        resources["memory"] = quantities.unrounded(requirements.memory)
+    resources["gpu.memory"] = quantities.unrounded(requirements.gpu_memory)
     return {"resourceClassName": "gpu-memory-class", "resources": resources}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 
 from webhook.core.fits import quantities
-from webhook.core.fits.strict_json import Impossible, described, member
+from webhook.core.fits.strict_json import Impossible, describe, member
 from webhook.errors import FieldError, quote
 
 _MOST_WHOLE = 10**12
@@ -40,7 +40,7 @@ class Fields:
             return None
         where = member(self.where, key)
         if not isinstance(value, Decimal):
-            self._fault(where, described(value), "remove the quotes and the unit" if isinstance(value, str) else "")
+            self._fault(where, describe(value), "remove the quotes and the unit" if isinstance(value, str) else "")
         elif value < 0:
             self._fault(where, f"{quote(str(value))}, below zero")
         else:
@@ -83,7 +83,7 @@ class Fields:
         """Adds what is present at `key` and of none of the kinds to the faults."""
         value = self.members.get(key)
         if value is not None and not isinstance(value, (kinds, Impossible)):
-            self.faults.append(FieldError(member(self.where, key), described(value), want))
+            self.faults.append(FieldError(member(self.where, key), describe(value), want))
 
     def sized(self, figure: Amount | None) -> Amount | None:
         """The same figure; one that no model can need is added to the faults."""

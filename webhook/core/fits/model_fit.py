@@ -35,7 +35,7 @@ REMEMBERED_TEXT = 4096
 """Characters of a fit that is remembered; a row as llmfit prints it has 2,000."""
 
 
-def read(text: str, where: str) -> ModelRequirements:
+def parse(text: str, where: str) -> ModelRequirements:
     """The need that `text` states. `where` is the path that faults start with. Raises Refusal with every fault.
 
     The pods of one workload carry the same text and come in a burst, so the needs of the last texts are remembered.
@@ -73,13 +73,13 @@ def _one_fit(document: object, where: str) -> Fields:
         encoded = isinstance(document, str) and document.lstrip().startswith(("{", "["))
         remedy = "remove the outer quotes: it is encoded twice" if encoded else _WAYS_OUT
         want = "one JSON object with a model's figures"
-        raise Denied(Reason.INVALID_MODEL_FIT, [FieldError(where, strict_json.described(document), want, remedy)])
+        raise Denied(Reason.INVALID_MODEL_FIT, [FieldError(where, strict_json.describe(document), want, remedy)])
     rows = document.get("models")
     if rows is None or any(key in document for key in (*MEMORY_KEYS, *GPU_MEMORY_KEYS)):
         return Fields(where, document)
     where = strict_json.member(where, "models")
     if not isinstance(rows, list):
-        raise Denied(Reason.INVALID_MODEL_FIT, [FieldError(where, strict_json.described(rows), "a list of one object")])
+        raise Denied(Reason.INVALID_MODEL_FIT, [FieldError(where, strict_json.describe(rows), "a list of one object")])
     if len(rows) != 1 or not isinstance(rows[0], Mapping):
         raise _ambiguous(rows, where, "a list of one object")
     return Fields(f"{where}[0]", rows[0])

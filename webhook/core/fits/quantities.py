@@ -39,7 +39,7 @@ def canonical(mebibytes: int) -> str:
     return f"{mebibytes}Mi" if rest else f"{gibibytes}Gi"
 
 
-def plain(gigabytes: Decimal) -> str:
+def unrounded(gigabytes: Decimal) -> str:
     """The number with `Gi` behind it, as llmfit documents its v1alpha2 manifest: `12Gi`, `12.5Gi`."""
     text = format(gigabytes, "f")
     if "." in text:

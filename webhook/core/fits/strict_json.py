@@ -60,7 +60,7 @@ def read(text: str, where: str) -> object:
 def faults(value: object, where: str, depth: int = 1) -> Iterator[FieldError]:
     """Everything in a read value that strict JSON does not allow, each with its path."""
     if isinstance(value, Impossible):
-        yield FieldError(where, described(value), f"a finite number of at most {MAX_DIGITS} digits")
+        yield FieldError(where, describe(value), f"a finite number of at most {MAX_DIGITS} digits")
     elif isinstance(value, dict):
         if depth > MAX_DEPTH:
             yield _too_deep(where)
@@ -80,7 +80,7 @@ def faults(value: object, where: str, depth: int = 1) -> Iterator[FieldError]:
                 yield from faults(child, f"{where}[{index}]", depth + 1)
 
 
-def described(value: object) -> str:
+def describe(value: object) -> str:
     """A read value as messages speak of it: `null`, `true`, `the number 5`, `the text "x"`, `a list`, `an object`."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)

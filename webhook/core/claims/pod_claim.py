@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping
 from webhook import constants
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import claim_names, device_request
-from webhook.core.claims.manifest import manifest
+from webhook.core.claims.manifest import build_manifest
 
 
-def companion(
+def build_pod_claim(
     metadata: Mapping[str, object],
     config: AdmissionConfig,
     *,
@@ -20,7 +20,7 @@ def companion(
     known."""
     annotations = _texts(metadata.get("annotations"))
     name = annotations.get(constants.CLAIM)
-    if constants.MODEL_FIT not in annotations or not claim_names.is_for_review(name) or name is None:
+    if constants.MODEL_FIT not in annotations or not claim_names.is_from_review(name) or name is None:
         return None
     if _texts(metadata.get("labels")).get(constants.INJECT) == constants.INJECT_DISABLED:
         return None
@@ -29,7 +29,7 @@ def companion(
         return None
     owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"], "controller": True}
     namespace = str(metadata["namespace"])
-    return manifest(asked, name=name, namespace=namespace, owner=owner, classes=classes)
+    return build_manifest(asked, name=name, namespace=namespace, owner=owner, classes=classes)
 
 
 def _texts(value: object) -> Mapping[str, str]:

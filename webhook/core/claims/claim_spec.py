@@ -17,7 +17,7 @@ MEMORY_REQUEST = "memory"
 _MEMORY_DRIVER, _MEMORY_CAPACITY = "dra.memory", "size"
 
 
-def spec(demand: DeviceRequest, classes: Collection[str] | None = None) -> dict[str, object]:
+def build_spec(demand: DeviceRequest, classes: Collection[str] | None = None) -> dict[str, object]:
     """`{devices: {requests, constraints?}}`. One alternative is an exact request; several are tried in order.
 
     `classes` are the names of the DeviceClasses that exist, None where that is not known.

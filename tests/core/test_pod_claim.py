@@ -18,7 +18,7 @@ def metadata(target: Json, **members: object) -> Json:
 
 
 def companion(target: Json, config: AdmissionConfig | None = None, **members: object) -> Json | None:
-    return claims.companion(metadata(target, **members), config or AdmissionConfig())
+    return claims.build_pod_claim(metadata(target, **members), config or AdmissionConfig())
 
 
 def test_the_companion_is_owned_by_its_pod() -> None:
@@ -43,7 +43,7 @@ def test_the_companion_is_what_the_webhook_promised(profile: str, count: str) ->
     assert claim is not None
     (entry,) = result["spec"]["resourceClaims"]
     assert claim["metadata"]["name"] == decision.claim == entry["resourceClaimName"]
-    assert claim["spec"] == claims.spec(
+    assert claim["spec"] == claims.build_spec(
         device_request.from_annotations(target["metadata"]["annotations"], AdmissionConfig())
     )
     assert claim["metadata"]["annotations"]["llmfit.ai/gpu-memory"] == "9728Mi"
@@ -73,9 +73,9 @@ def test_a_pod_that_needs_no_gpu_has_none() -> None:
 def test_a_pod_without_the_annotation_has_none() -> None:
     assert companion(pod(None, annotations={"llmfit.ai/claim": CLAIM})) is None
     stored: Json = {"name": "a", "namespace": "b", "uid": "c"}
-    assert claims.companion(stored | {"annotations": None}, AdmissionConfig()) is None
-    assert claims.companion(stored | {"annotations": {}}, AdmissionConfig()) is None
-    assert claims.companion(stored, AdmissionConfig()) is None
+    assert claims.build_pod_claim(stored | {"annotations": None}, AdmissionConfig()) is None
+    assert claims.build_pod_claim(stored | {"annotations": {}}, AdmissionConfig()) is None
+    assert claims.build_pod_claim(stored, AdmissionConfig()) is None
 
 
 def test_a_disabled_pod_has_none() -> None:
