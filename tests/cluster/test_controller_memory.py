@@ -23,7 +23,7 @@ MARGIN = 48 << 20
 
 def test_pods_full_of_junk_cost_the_controller_little(controlplane: ControlPlane, namespace: Namespace) -> None:
     """Neither those that it watches, nor those that it lists after a restart, nor those that its audit looks at."""
-    ours = controller(controlplane, environment={**ALONE, "MODELFIT_AUDIT_SECONDS": "1"})
+    ours = controller(controlplane, environment={**ALONE, "MODELFIT_UNINJECTED_SCAN_SECONDS": "1"})
     try:
         ours.start()
         idle = ours.process.memory()

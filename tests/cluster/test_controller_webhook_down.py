@@ -20,7 +20,7 @@ from testbed.webhooks import MUTATING, VALIDATING, calls, registered
 pytestmark = pytest.mark.cluster
 
 CPU_ONLY = {"llmfit.ai/model-fit": '{"model": "tiny", "min_ram_gb": 1, "min_vram_gb": 0}'}
-OFTEN = {"MODELFIT_AUDIT_SECONDS": "1"}
+OFTEN = {"MODELFIT_UNINJECTED_SCAN_SECONDS": "1"}
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         lease=lease,
         workers=settings.claim_workers,
         leader_election=settings.leader_election,
-        audit_seconds=settings.audit_seconds,
+        uninjected_scan_seconds=settings.uninjected_scan_seconds,
         left_alone=frozenset(settings.excluded_namespaces),
     )
     api = Api(

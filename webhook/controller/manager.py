@@ -40,7 +40,7 @@ class Options:
     """Name of the Lease."""
     workers: int
     leader_election: bool
-    audit_seconds: float
+    uninjected_scan_seconds: float
     """Between looks for annotated pods that were not injected."""
     left_alone: frozenset[str]
     """Namespaces that the webhook does not look at, beside our own and those that are labelled."""
@@ -254,7 +254,7 @@ class Controller:
                 self._audit.look()
             except Exception:
                 _log.exception("could not look for pods without injection")
-            self._stop.wait(self._options.audit_seconds)
+            self._stop.wait(self._options.uninjected_scan_seconds)
 
 
 def _metadata(obj: JsonObject | None) -> Mapping[str, object] | None:

@@ -53,8 +53,8 @@ class Settings(Group):
     """Claims that the controller creates at the same time. Default 8."""
     leader_election: bool = True
     """Whether replicas of the controller agree, by a Lease, on the one that acts. Default true."""
-    audit_seconds: float = Field(default=300, ge=1, le=86400)
-    """Seconds between the controller's looks for annotated pods that the webhook did not see, which get an Event.
+    uninjected_scan_seconds: float = Field(default=300, ge=1, le=86400)
+    """Seconds between the controller's scans for annotated pods that the webhook did not inject, which get an Event.
     Default 300."""
 
     excluded_namespaces: list[Namespace] = Field(default_factory=lambda: ["kube-system"])
