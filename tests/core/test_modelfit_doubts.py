@@ -67,7 +67,7 @@ def test_a_cpu_run_with_a_gpu_figure_claims_a_gpu_and_says_so() -> None:
     requirements = model_fit.parse(fit(memory_required_gb=7, run_mode="CPU", min_vram_gb=6), "fit")
     assert amounts(requirements) == (6, 7)
     assert requirements.warnings == (
-        'run_mode "CPU" uses no GPU, yet the fit names 6 GB of GPU memory; a GPU is claimed',
+        'run_mode "CPU" uses no GPU, but the fit names 6 GB of GPU memory; a GPU is claimed',
     )
 
 

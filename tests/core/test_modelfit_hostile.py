@@ -94,7 +94,7 @@ def test_what_is_not_json_is_refused_with_its_place(text: str, where: str, saw: 
 )
 def test_a_key_twice_is_refused_wherever_it_stands(text: str, where: str) -> None:
     refused = refusal(text)
-    assert [(fault.field, fault.value) for fault in refused.faults] == [(where, "the key twice")]
+    assert [(fault.field, fault.value) for fault in refused.faults] == [(where, "a duplicate key")]
 
 
 @pytest.mark.parametrize("value", ["NaN", "[[1, -Infinity]]", '{"deep": {"er": 1e999}}'])

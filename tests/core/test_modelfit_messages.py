@@ -16,7 +16,7 @@ from webhook.reasons import Reason
 def test_an_unknown_run_mode_that_shares_nothing_out_draws_a_warning(mode: str) -> None:
     requirements = model_fit.parse(fit(vram_gb=8, run_mode=mode), "fit")
     (warning,) = requirements.warnings
-    assert warning.startswith(f"run_mode {quote(mode)} was passed over")
+    assert warning.startswith(f"run_mode {quote(mode)} is ignored")
     assert "GPU, TP, MoE, CPU+GPU or CPU" in warning
 
 

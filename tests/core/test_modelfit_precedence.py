@@ -70,7 +70,7 @@ def test_every_spelling_of_zero_is_no_gpu(text: str) -> None:
 def test_a_null_minimum_lets_the_ram_figure_stand_in_and_says_so() -> None:
     requirements = model_fit.parse('{"min_vram_gb": null, "min_ram_gb": 8}', "fit")
     assert amounts(requirements) == (8, 8)
-    assert requirements.warnings == ("min_vram_gb is null, so min_ram_gb 8 stands in for it, as in llmfit",)
+    assert requirements.warnings == ("min_vram_gb is null, so min_ram_gb 8 is used instead, as in llmfit",)
 
 
 def test_an_absent_minimum_lets_nothing_stand_in() -> None:

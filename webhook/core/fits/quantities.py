@@ -1,7 +1,7 @@
 """Gigabytes to Kubernetes quantities and back.
 
-llmfit's "GB" is taken as GiB: its own `claim` command prints `memoryGi`, and the reading is on the safe side.
-Nothing here rounds down: an 80 GB card holds less than 80Gi, and a claim must never ask for less than was said.
+llmfit's "GB" is read as GiB: its own `claim` command prints `memoryGi`, and GiB is the safe reading.
+Nothing is rounded down: a claim never requests less than the fit says. (An "80 GB" card holds less than 80Gi.)
 """
 
 from decimal import Context, Decimal, InvalidOperation
@@ -9,10 +9,10 @@ from decimal import Context, Decimal, InvalidOperation
 GIB = 1 << 30
 MIB = 1 << 20
 
-LEAST_GB = Decimal(64) / 1024
-"""64 MiB in GiB. Nothing that is called a language model is smaller; a unit mistake is."""
+MIN_GB = Decimal(64) / 1024
+"""64 MiB in GiB. No language model is smaller; a smaller number is in another unit."""
 
-MOST_GB = Decimal(1 << 20)
+MAX_GB = Decimal(1 << 20)
 """1 PiB in GiB."""
 
 _SUFFIXES = {
@@ -23,24 +23,24 @@ _SUFFIXES = {
     "Ti": Decimal(1 << 40), "Pi": Decimal(1 << 50), "Ei": Decimal(1 << 60),
 }  # fmt: skip
 
-# Without traps: 1e999999Gi, which anybody may write, is infinitely much, not an exception.
+# Without traps 1e999999Gi becomes infinity. With them it raises, and users control the text.
 _ARITHMETIC = Context(traps=[])
 
 
 def mebibytes(gigabytes: Decimal) -> int:
-    """Whole MiB that hold `gigabytes` (GiB, 0 to 1 PiB), rounded up."""
+    """An amount of GiB (0 to 1 PiB) in MiB, rounded up."""
     numerator, denominator = gigabytes.as_integer_ratio()
     return -(-numerator * 1024 // denominator)
 
 
 def canonical(mebibytes: int) -> str:
-    """The one spelling of an amount in a v1 claim: `8Gi` where it is whole GiB, else `12800Mi`."""
+    """The spelling of an amount in claims: `8Gi` if it is a whole number of GiB, else `12800Mi`."""
     gibibytes, rest = divmod(mebibytes, 1024)
     return f"{mebibytes}Mi" if rest else f"{gibibytes}Gi"
 
 
 def unrounded(gigabytes: Decimal) -> str:
-    """The number with `Gi` behind it, as llmfit documents its v1alpha2 manifest: `12Gi`, `12.5Gi`."""
+    """The exact number of GiB, as in llmfit's documented v1alpha2 manifest: `12Gi`, `12.5Gi`."""
     text = format(gigabytes, "f")
     if "." in text:
         text = text.rstrip("0").rstrip(".")
@@ -48,8 +48,8 @@ def unrounded(gigabytes: Decimal) -> str:
 
 
 def parse(quantity: object) -> Decimal | None:
-    """Bytes (or units) of a quantity as a pod may carry it: text, or a bare number. None where it is not one: the
-    API server refuses such a pod itself, after us."""
+    """The value of a quantity in a pod, text or bare number, in bytes (or units). None if it is not a quantity: the API
+    server rejects such a pod after admission."""
     if isinstance(quantity, bool) or not isinstance(quantity, (str, int, float, Decimal)):
         return None
     text = str(quantity).strip()

@@ -1,4 +1,4 @@
-"""What a model needs, read from its ModelFit: the value that everything after it works with."""
+"""What a model requires of the pod that serves it."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -9,17 +9,19 @@ from webhook.core.fits import quantities
 
 @dataclass(frozen=True)
 class ModelRequirements:
-    """Amounts are GiB as they were written; `None` is "not said"; a `gpu_memory` of 0 is "no GPU"."""
+    """Amounts are in GiB, exactly as written in the fit."""
 
     gpu_memory: Decimal
+    """0: the model needs no GPU."""
     memory: Decimal | None = None
+    """System memory; None if unknown."""
     model: str | None = None
     min_bandwidth: int | None = None
-    """Memory bandwidth in GB/s that the wanted speed takes; the llmfit profile asks for it."""
+    """Memory bandwidth in GB/s for the target speed; used by the llmfit profile."""
     tensor_parallel: tuple[int, ...] = ()
-    """Device counts over which the model can be split, fewest first (`supports_tp`)."""
+    """Device counts over which the model can be split, in ascending order (`supports_tp`)."""
     context: int | None = None
-    """Tokens of context that the figures were made for."""
+    """Tokens of context that the amounts allow for."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -28,10 +30,10 @@ class ModelRequirements:
 
     @cached_property
     def gpu_memory_quantity(self) -> str:
-        """Canonical quantity, `0Gi` where no GPU is needed."""
+        """Canonical quantity; `0Gi` if no GPU is needed."""
         return quantities.canonical(quantities.mebibytes(self.gpu_memory))
 
     @cached_property
     def memory_quantity(self) -> str | None:
-        """Canonical quantity; None where there is nothing to request (not said, or 0)."""
+        """Canonical quantity; None if `memory` is unknown or 0."""
         return quantities.canonical(quantities.mebibytes(self.memory)) if self.memory else None

@@ -1,21 +1,21 @@
-"""How a fit row's `memory_required_gb` divides between VRAM and RAM.
+"""Divides a fit row's `memory_required_gb` between VRAM and RAM.
 
     run mode          gpu.memory           memory
-    gpu               memory_required_gb   not said
-    tensor_parallel   memory_required_gb   not said
+    gpu               memory_required_gb   unknown
+    tensor_parallel   memory_required_gb   unknown
     moe_offload       memory_required_gb   moe_offloaded_gb
     cpu_only          0                    memory_required_gb
     cpu_offload       not in the row       memory_required_gb
 
-llmfit spells the mode in three ways: `CPU+GPU` (`fit`, `recommend`, `info`), `cpu_offload` (the REST API), `CpuOffload`
-(`diff`, and the rest of what is serialised); case, `_`, `-` and blanks are passed over.
+llmfit has three spellings: `CPU+GPU` (`fit`, `recommend`, `info`), `cpu_offload` (the REST API) and `CpuOffload`
+(`diff` and other serialised output). Case, `_`, `-` and spaces are ignored.
 """
 
 from dataclasses import dataclass
 from decimal import Decimal
 
-from webhook.core.fits.fields import Amount, Fields
-from webhook.core.fits.strict_json import member
+from webhook.core.fits.fields import Fields, MemoryField
+from webhook.core.fits.strict_json import member_path
 from webhook.errors import FieldError, quote
 
 _SPELLINGS = {
@@ -30,56 +30,56 @@ _SPELLINGS = {
     "cpuonly": "cpu_only",
 }
 
-_PRINTED = "GPU, TP, MoE, CPU+GPU or CPU"
-"""As llmfit prints them in a row."""
+_EXPECTED = "GPU, TP, MoE, CPU+GPU or CPU"
+"""The spellings in a row."""
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """A row's memory by kind; None is "the row does not say". `name` is this module's spelling, `stated` the row's, as
-    messages show it."""
+class RunModeMemory:
+    """The memory of a row by kind; None if the row does not contain it. `mode` is a name of the table above, `quoted`
+    the row's spelling as messages repeat it."""
 
-    name: str
-    stated: str
-    memory_required: Decimal
-    gpu_memory: Amount | None
-    memory: Amount | None
+    mode: str
+    quoted: str
+    required: Decimal
+    gpu_memory: MemoryField | None
+    memory: MemoryField | None
 
 
-def name(fit: Fields) -> str | None:
-    """The row's run mode in this module's spelling; None where it has none that is known."""
+def find_mode(fit: Fields) -> str | None:
+    """The row's run mode as a name of the table above; None if it is absent or unknown."""
     text = fit.text("run_mode")
-    return _SPELLINGS.get(_folded(text)) if text else None
+    return _SPELLINGS.get(_normalize(text)) if text else None
 
 
-def read(fit: Fields, warnings: list[str]) -> Share | None:
-    """The share, or None where the object is no fit row. A mode that is not known is a fault where memory is to be
-    shared out by it, and passed over with a warning where it is not."""
-    fit.must_be("run_mode", str, _PRINTED)
+def divide_memory(fit: Fields, warnings: list[str]) -> RunModeMemory | None:
+    """The memory of a fit row; None if the object is not one. An unknown mode is an error if the row has a
+    `memory_required_gb` to divide, else a warning."""
+    fit.check_type("run_mode", str, _EXPECTED)
     required = fit.gigabytes("memory_required_gb")
     text = fit.members.get("run_mode")
     if not isinstance(text, str):
         return None
-    mode, stated = name(fit), quote(text)
+    mode, quoted = find_mode(fit), quote(text)
     if mode is None:
         if fit.members.get("memory_required_gb") is None:
-            warnings.append(f"run_mode {stated} was passed over: it is not one of {_PRINTED}")
+            warnings.append(f"run_mode {quoted} is ignored: it is not one of {_EXPECTED}")
         else:
-            fit.faults.append(FieldError(member(fit.where, "run_mode"), stated, _PRINTED))
+            fit.errors.append(FieldError(member_path(fit.path, "run_mode"), quoted, _EXPECTED))
         return None
     if required is None:
         return None
     if mode in ("gpu", "tensor_parallel"):
-        return Share(mode, stated, required.value, _whole_model(fit, required, warnings), None)
+        return RunModeMemory(mode, quoted, required.value, _resident(fit, required, warnings), None)
     if mode == "moe_offload":
-        return Share(mode, stated, required.value, required, _offloaded(fit, warnings))
-    nothing = Amount(required.where, Decimal(0))
-    return Share(mode, stated, required.value, nothing if mode == "cpu_only" else None, required)
+        return RunModeMemory(mode, quoted, required.value, required, _offloaded(fit, warnings))
+    gpu_memory = MemoryField(required.path, Decimal(0)) if mode == "cpu_only" else None
+    return RunModeMemory(mode, quoted, required.value, gpu_memory, required)
 
 
-def _whole_model(fit: Fields, required: Amount, warnings: list[str]) -> Amount:
-    """On a GPU run all weights are resident: where the row's total is larger, the smaller number is that of the
-    active experts, which measures speed, not space."""
+def _resident(fit: Fields, required: MemoryField, warnings: list[str]) -> MemoryField:
+    """The GPU memory of a GPU run, where all weights are resident. If the row's total is larger,
+    `memory_required_gb` counts the active experts only, which determine the speed and not the size."""
     total = fit.gigabytes("total_memory_gb")
     if total and total.value > required.value:
         warnings.append(
@@ -90,8 +90,8 @@ def _whole_model(fit: Fields, required: Amount, warnings: list[str]) -> Amount:
     return required
 
 
-def _offloaded(fit: Fields, warnings: list[str]) -> Amount | None:
-    """The experts in system RAM. 0 is a statement; null and an absent key (llmfit before it printed one) are not."""
+def _offloaded(fit: Fields, warnings: list[str]) -> MemoryField | None:
+    """The experts in system RAM. 0 means none; null and an absent key (older llmfit) mean unknown."""
     offloaded = fit.gigabytes("moe_offloaded_gb")
     if offloaded is None:
         state = "null" if "moe_offloaded_gb" in fit.members else "absent"
@@ -99,5 +99,5 @@ def _offloaded(fit: Fields, warnings: list[str]) -> Amount | None:
     return offloaded
 
 
-def _folded(text: str) -> str:
-    return text.lower().translate({ord(mark): None for mark in "_- "})
+def _normalize(text: str) -> str:
+    return text.lower().translate({ord(character): None for character in "_- "})
