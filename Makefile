@@ -18,7 +18,7 @@ MINUTES ?= 10
 # The lowest versions of the dependencies that pyproject.toml allows.
 LOWEST := .venv-lowest
 
-.PHONY: help demo test test-fast test-lowest check format fuzz soak bench controlplane demo-cluster clean
+.PHONY: help demo test test-fast test-lowest check generate format fuzz soak bench controlplane demo-cluster clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -60,6 +60,9 @@ check: $(DEV) ## Lint, types, import contracts, dead code
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/vulture
+
+generate: $(DEV) ## Write the generated files: docs/configuration.md, the chart's README.md and values.schema.json
+	$(BIN)/python -m tools.generate
 
 format: $(DEV) ## Format the code
 	$(BIN)/ruff check --fix --quiet .

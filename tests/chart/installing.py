@@ -22,10 +22,10 @@ from testbed.pods import pod
 from testbed.servers import Options
 from testbed.waiting import wait_for
 from tests.chart.helm import Helm
-from tests.chart.manual import CHART
 from tests.chart.matrix import LONGEST_NAMESPACE
 from tests.chart.rendering import Values
-from tests.cluster.drivers import nvidia
+from tests.vendors import nvidia
+from tools.generate.chart_values import CHART
 
 RELEASE, NAMESPACE = "modelfit", "gpu-system"
 ANNOTATION = "llmfit.ai/model-fit"
@@ -88,7 +88,7 @@ class Cluster:
         body = pod(generate_name="model-", annotations={ANNOTATION: MODEL} if annotated else {})
         return self.api.send("POST", path("Pod", where), body, query={"dryRun": "All"} if dry_run else {})
 
-    def wait_served(self) -> None:
+    def wait_ready(self) -> None:
         """Until an annotated pod would be injected."""
         wait_for("an annotated pod is injected", lambda: self.create_pod(dry_run=True), lambda seen: injected(seen))
 
@@ -106,7 +106,7 @@ def cluster(gpus: int = 16) -> Iterator[Cluster]:
     flags = (f"--egress-selector-config-file={proxy.configuration}",)
     with ControlPlane(Options(apiserver_flags=flags)) as plane:
         inventory = Inventory(plane.api())
-        inventory.install("nvidia")
+        inventory.install(*nvidia.CLASSES)
         inventory.node(*(nvidia.gpu(f"gpu-{number}", "24Gi") for number in range(gpus)), name=NODE)
         kubelet = Kubelet(plane, NODE, {NAMESPACE, *OTHER_NAMESPACES})
         proxy.serve(plane.api(), kubelet.locate)

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tests.chart.helm import Helm
-from tests.chart.manual import CHART
+from tools.generate.chart_values import CHART
 
 JsonObject = dict[str, Any]
 """A Kubernetes object. The one `Any` here: tests reach deep into objects of any kind."""

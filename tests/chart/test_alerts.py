@@ -14,7 +14,7 @@ import yaml
 
 from testbed.promql import Prometheus
 from tests.chart.incidents import PLAYS
-from tests.chart.manual import CHART
+from tools.generate.chart_values import CHART
 
 ALERTS = yaml.safe_load((CHART / "files" / "alerts" / "modelfit.yaml").read_text())
 RULES = {rule["alert"]: rule for group in ALERTS["groups"] for rule in group["rules"]}

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from tests.chart.helm import Helm, HelmFailed
-from tests.chart.manual import CHART
 from tests.chart.matrix import AUTHORITY, MATRIX
 from tests.chart.rendering import Values, render
+from tools.generate.chart_values import CHART
 from webhook.core.profiles import BUILTIN
 
 pytestmark = pytest.mark.chart

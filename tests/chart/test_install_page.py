@@ -9,11 +9,11 @@ import yaml
 from testbed.certificates import mint
 from testbed.paths import path
 from testbed.waiting import wait_for
-from tests.chart import manual
 from tests.chart.helm import Helm
 from tests.chart.installing import Cluster, injected, labelled
 from tests.chart.pages import Page, Shell
 from tests.chart.rendering import render
+from tools.generate import chart_values
 
 PAGE = Page("install.md")
 OURS = "app.kubernetes.io/name=modelfit"
@@ -34,7 +34,7 @@ def test_the_page_from_installation_to_removal(cluster: Cluster, helm: Helm, mod
     assert "Warning: modelfit: claim llama-7b-claim-" in said
     assert "resourceClaimName: llama-7b-claim-" in said
     shell.run("Upgrade, roll back")
-    cluster.wait_served()
+    cluster.wait_ready()
     difference = shell.run("GitOps")
     # In what is rendered the certificate is the controller's.
     assert (difference == "") is (mode == "controller"), difference
@@ -74,7 +74,7 @@ def test_what_argo_cd_is_told_to_ignore_is_what_others_write(helm: Helm) -> None
 
 
 def test_the_page_names_values_that_exist() -> None:
-    leaves = {leaf.name for value in manual.read() for leaf in value.leaves}
+    leaves = {leaf.name for value in chart_values.load() for leaf in value.leaves}
     groups = {name.partition(".")[0] for name in leaves}
     text = PAGE.text
     for name in re.findall(r"(?:--set(?:-file)? |`)([a-z][A-Za-z]*(?:\.[A-Za-z]+)+)", text):

@@ -13,9 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from certs.rotation import Action
 from tests.chart.helm import Helm
-from tests.chart.manual import CHART
 from tests.chart.matrix import MATRIX
 from tests.chart.rendering import render
+from tools.generate.chart_values import CHART
 from webhook.cluster.api_errors import ErrorReason
 from webhook.controller import controller_metrics as controller
 from webhook.controller.results import ClaimResult

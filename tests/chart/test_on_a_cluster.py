@@ -14,9 +14,9 @@ from testbed.paths import path
 from testbed.waiting import wait_for
 from tests.chart.helm import Helm, HelmFailed
 from tests.chart.installing import ANNOTATION, NAMESPACE, RELEASE, Cluster, Customers, injected, labelled
-from tests.chart.manual import CHART
 from tests.chart.matrix import LONGEST_NAMESPACE, LONGEST_RELEASE, MATRIX
 from tests.chart.rendering import JsonObject, Values, render
+from tools.generate.chart_values import CHART
 
 pytestmark = [pytest.mark.chart, pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -55,7 +55,7 @@ def test_a_release_from_its_installation_to_its_removal(cluster: Cluster, every_
         assert injected(answer), f"after {step}: {answer.body.get('message')}"
 
     cluster.install(helm, values, previous)
-    cluster.wait_served()
+    cluster.wait_ready()
     cluster.helm(helm, "test", RELEASE)
     with Customers(cluster) as customers:
         steps: list[tuple[str, Callable[[], object]]] = [
@@ -107,7 +107,7 @@ def test_pods_that_start_anew_after_a_failed_upgrade_have_the_settings_that_they
     cluster: Cluster, helm: Helm
 ) -> None:
     cluster.install(helm, QUICK)
-    cluster.wait_served()
+    cluster.wait_ready()
     before = cluster.kubelet.running()
     # What only the program counts.
     selectors = ["true || " * 1100 + "true"] * 4
@@ -117,15 +117,15 @@ def test_pods_that_start_anew_after_a_failed_upgrade_have_the_settings_that_they
         cluster.helm(helm, "upgrade", RELEASE, "--wait", "--timeout", "10s", chart=CHART, values=wrong)
     wait_for("the new pods fail", lambda: [pod for pod in cluster.kubelet.running() if pod.restarts > 1])
     for pod in before:
-        cluster.api.delete_if_there(path("Pod", NAMESPACE, pod.name), force=True)
+        cluster.api.delete_if_exists(path("Pod", NAMESPACE, pod.name), force=True)
         assert pod.gone.wait(60)
-    cluster.wait_served()
+    cluster.wait_ready()
     cluster.team.wait_bound(cluster.create_pod().body["metadata"]["name"])
 
 
 def test_pods_that_are_left_alone_need_no_webhook(cluster: Cluster, helm: Helm) -> None:
     cluster.install(helm, QUICK)
-    cluster.wait_served()
+    cluster.wait_ready()
     cluster.make_namespace("disabled", **{"llmfit.ai/inject": "disabled"})
     cluster.wait_account("kube-system")
     asked = cluster.plane.metric("apiserver_admission_webhook_request_total")
@@ -135,18 +135,18 @@ def test_pods_that_are_left_alone_need_no_webhook(cluster: Cluster, helm: Helm) 
     assert cluster.plane.metric("apiserver_admission_webhook_request_total") == asked
 
     for pod in cluster.kubelet.running():
-        cluster.api.delete_if_there(path("Pod", NAMESPACE, pod.name), force=True)
+        cluster.api.delete_if_exists(path("Pod", NAMESPACE, pod.name), force=True)
     # All of ours at once: the rest of the cluster goes on, and ours come back by themselves.
     for namespace, annotated in spared:
         assert cluster.create_pod(namespace, annotated=annotated).status == 201
-    cluster.wait_served()
+    cluster.wait_ready()
 
 
 def test_annotated_pods_are_refused_while_no_webhook_answers_and_admitted_without_a_claim_under_ignore(
     cluster: Cluster, helm: Helm
 ) -> None:
     cluster.install(helm, QUICK)
-    cluster.wait_served()
+    cluster.wait_ready()
     cluster.api.patch(path("Deployment", NAMESPACE, f"{RELEASE}-webhook"), {"spec": {"replicas": 0}})
     wait_for("the webhook has ended", lambda: cluster.kubelet.running("webhook"), lambda pods: not pods)
     refused = cluster.create_pod()
@@ -163,7 +163,7 @@ def test_annotated_pods_are_refused_while_no_webhook_answers_and_admitted_withou
 
 def test_pods_that_exist_can_be_updated_and_removed_while_no_webhook_answers(cluster: Cluster, helm: Helm) -> None:
     cluster.install(helm, QUICK)
-    cluster.wait_served()
+    cluster.wait_ready()
     name = cluster.create_pod().body["metadata"]["name"]
     where = path("Pod", cluster.team.name, name)
     cluster.api.patch(where, {"metadata": {"finalizers": ["example.com/hold"]}})
@@ -183,7 +183,7 @@ def test_the_longest_names_serve(cluster: Cluster, helm: Helm) -> None:
     cluster.release, cluster.namespace = LONGEST_RELEASE, LONGEST_NAMESPACE
     cluster.make_namespace(LONGEST_NAMESPACE)
     cluster.install(helm, QUICK)
-    cluster.wait_served()
+    cluster.wait_ready()
     name = cluster.create_pod().body["metadata"]["name"]
     cluster.team.wait_bound(name)
     cluster.helm(helm, "test", LONGEST_RELEASE)
@@ -191,7 +191,7 @@ def test_the_longest_names_serve(cluster: Cluster, helm: Helm) -> None:
 
 def test_what_the_pods_of_a_release_show_is_what_the_dashboard_asks_for(cluster: Cluster, helm: Helm) -> None:
     cluster.install(helm, QUICK)
-    cluster.wait_served()
+    cluster.wait_ready()
     cluster.team.wait_bound(cluster.create_pod().body["metadata"]["name"])
     shown = {component: " ".join(map(LocalPod.metrics, cluster.kubelet.running(component))) for component in PARTS}
     assert 'modelfit_admission_reviews_total{operation="CREATE",outcome="allowed"' in shown["webhook"]
@@ -207,7 +207,7 @@ def test_what_helm_renders_can_be_applied_by_kubectl_and_applied_again_without_a
     values = QUICK if mode == "controller" else {**cluster.own_certificate()[1], **QUICK}
     text = cluster.helm(helm, "template", RELEASE, "--skip-tests", chart=CHART, values=values)
     cluster.plane.kubectl("apply", "-f", "-", input=text).ok()
-    cluster.wait_served()
+    cluster.wait_ready()
     assert cluster.plane.kubectl("diff", "-f", "-", input=text).stdout == ""
     cluster.plane.kubectl("apply", "-f", "-", input=text).ok()
     assert injected(cluster.create_pod())

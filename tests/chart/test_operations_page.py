@@ -13,9 +13,9 @@ from testbed.paths import path
 from testbed.waiting import wait_for
 from tests.chart.helm import Helm
 from tests.chart.installing import Cluster, Customers, labelled
-from tests.chart.manual import CHART
 from tests.chart.pages import Page, Shell
 from tests.chart.rendering import Values
+from tools.generate.chart_values import CHART
 from webhook.controller import controller_metrics as controller
 from webhook.observe import admission_metrics as webhook
 
@@ -67,7 +67,7 @@ def test_authority_and_certificate_are_changed_by_hand_while_pods_are_created(
     cluster.release = cluster.namespace = NAME
     cluster.make_namespace(NAME)
     cluster.install(helm, QUICK)
-    cluster.wait_served()
+    cluster.wait_ready()
     hasten(cluster)
     shell = Shell(cluster, helm, tmp_path, PAGE)
     assert "no problem" in shell.run("The certificate")
@@ -94,7 +94,7 @@ def test_pods_can_be_created_while_no_webhook_answers(cluster: Cluster, helm: He
     cluster.release = cluster.namespace = NAME
     cluster.make_namespace(NAME)
     cluster.install(helm, QUICK)
-    cluster.wait_served()
+    cluster.wait_ready()
     others = without_webhooks(cluster)
     webhook = path("Deployment", NAME, f"{NAME}-webhook")
     cluster.api.patch(webhook, {"spec": {"replicas": 0}})
@@ -106,7 +106,7 @@ def test_pods_can_be_created_while_no_webhook_answers(cluster: Cluster, helm: He
     assert without_webhooks(cluster) == others != set()
     cluster.api.patch(webhook, {"spec": {"replicas": 2}})
     cluster.upgrade(helm, QUICK)
-    cluster.wait_served()
+    cluster.wait_ready()
 
 
 def without_webhooks(cluster: Cluster) -> set[str]:

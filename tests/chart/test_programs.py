@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from tests.chart.helm import Helm
-from tests.chart.manual import CHART
 from tests.chart.matrix import MATRIX
 from tests.chart.rendering import JsonObject, Values, render
+from tools.generate.chart_values import CHART
 from webhook import cli, constants
 from webhook.settings import Settings, load
 

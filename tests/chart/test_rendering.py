@@ -8,10 +8,10 @@ import pytest
 
 from tests.chart import rendering
 from tests.chart.helm import Helm, found
-from tests.chart.manual import CHART
 from tests.chart.matrix import LONGEST_NAMESPACE, LONGEST_RELEASE, MATRIX
 from tests.chart.rendering import JsonObject, Values, render
 from tests.conftest import Golden
+from tools.generate.chart_values import CHART
 
 pytestmark = pytest.mark.chart
 

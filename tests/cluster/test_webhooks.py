@@ -10,28 +10,28 @@ import yaml
 
 from testbed.api import ApiError, JsonObject
 from testbed.controlplane import ControlPlane
-from testbed.foreign import ForeignWebhook, allow, refuse
 from testbed.namespaces import Namespace
 from testbed.pods import cron_job, deployment, pod
 from testbed.ports import free_port
 from testbed.promql import Prometheus
-from testbed.waiting import NotInTimeError, wait_for
+from testbed.stub_webhook import StubWebhook, allow, deny
+from testbed.waiting import WaitTimeoutError, wait_for
 from testbed.webhooks import (
     ANNOTATION,
-    HARMLESS,
+    CPU_ONLY_FIT,
     MUTATING,
     VALIDATING,
     VALIDATING_TEMPLATES,
     FailurePolicy,
-    calls,
+    call_count,
     registered,
     registered_for_pods,
 )
-from tests.chart.manual import CHART
+from tools.generate.chart_values import CHART
 
 pytestmark = pytest.mark.cluster
 
-ANNOTATED = {ANNOTATION: HARMLESS}
+ANNOTATED = {ANNOTATION: CPU_ONLY_FIT}
 
 _ALERTS = CHART / "files" / "alerts" / "modelfit.yaml"
 _RULES = [rule for group in yaml.safe_load(_ALERTS.read_text())["groups"] for rule in group["rules"]]
@@ -44,7 +44,7 @@ def asked() -> list[JsonObject]:
 
 
 @pytest.fixture
-def recorder(asked: list[JsonObject]) -> Iterator[ForeignWebhook]:
+def recorder(asked: list[JsonObject]) -> Iterator[StubWebhook]:
     """A webhook that lets everything pass with a warning, and records it."""
     lock = threading.Lock()
 
@@ -53,24 +53,24 @@ def recorder(asked: list[JsonObject]) -> Iterator[ForeignWebhook]:
             asked.append(request)
         return allow(warnings=['as "asked"'])
 
-    with ForeignWebhook(decide) as webhook:
+    with StubWebhook(decide) as webhook:
         yield webhook
 
 
 def test_annotated_pods_are_sent_and_others_are_not(
-    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook, asked: list[JsonObject]
+    controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook, asked: list[JsonObject]
 ) -> None:
-    earlier = {webhook: calls(controlplane, webhook) for webhook in (MUTATING, VALIDATING)}
+    earlier = {webhook: call_count(controlplane, webhook) for webhook in (MUTATING, VALIDATING)}
     with registered(controlplane, recorder.url, recorder.ca):
-        before = calls(controlplane, MUTATING)
+        before = call_count(controlplane, MUTATING)
         # In effect: both have been seen to be called.
         assert before > earlier[MUTATING]
-        assert calls(controlplane, VALIDATING) > earlier[VALIDATING]
+        assert call_count(controlplane, VALIDATING) > earlier[VALIDATING]
         asked.clear()
         namespace.create(pod("plain"))
         namespace.create(pod("other", annotations={"some": "annotation"}))
         assert asked == []
-        assert calls(controlplane, MUTATING) == before
+        assert call_count(controlplane, MUTATING) == before
         namespace.create(pod("annotated", annotations=ANNOTATED))
         assert [(sent["name"], sent["namespace"], sent["operation"]) for sent in asked] == [
             ("annotated", namespace.name, "CREATE")
@@ -81,14 +81,14 @@ def test_annotated_pods_are_sent_and_others_are_not(
 
 
 def test_annotated_templates_are_sent_for_validation(
-    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook, asked: list[JsonObject]
+    controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook, asked: list[JsonObject]
 ) -> None:
     with registered(controlplane, recorder.url, recorder.ca):
         asked.clear()
         for manifest in (deployment("web", 0), cron_job("plain")):
             namespace.create(manifest)
         assert asked == []
-        before = calls(controlplane, VALIDATING_TEMPLATES)
+        before = call_count(controlplane, VALIDATING_TEMPLATES)
         for manifest in (deployment("fit", 0, ANNOTATED), cron_job("fit", ANNOTATED)):
             namespace.create(manifest)
         # Nobody is asked about the ReplicaSet, nor about the annotation that the Deployment gets with it.
@@ -99,11 +99,11 @@ def test_annotated_templates_are_sent_for_validation(
             ("Deployment", "CREATE"),
             ("CronJob", "CREATE"),
         ]
-        assert calls(controlplane, VALIDATING_TEMPLATES) == before + 2
+        assert call_count(controlplane, VALIDATING_TEMPLATES) == before + 2
 
 
 def test_it_is_out_of_effect_after_the_with(
-    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook, asked: list[JsonObject]
+    controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook, asked: list[JsonObject]
 ) -> None:
     with registered(controlplane, recorder.url, recorder.ca):
         pass
@@ -114,7 +114,7 @@ def test_it_is_out_of_effect_after_the_with(
 
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
 def test_a_webhook_that_is_down_is_in_effect_as_well(
-    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook, policy: str
+    controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook, policy: str
 ) -> None:
     nobody = f"https://127.0.0.1:{free_port()}"
     with registered(controlplane, nobody, recorder.ca, failure_policy="Fail" if policy == "Fail" else "Ignore"):
@@ -128,7 +128,7 @@ def test_a_webhook_that_is_down_is_in_effect_as_well(
 
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
 def test_the_api_servers_own_count_of_failed_calls_raises_the_alert(
-    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook, policy: FailurePolicy
+    controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook, policy: FailurePolicy
 ) -> None:
     prometheus = Prometheus()
     before = _counts(controlplane)
@@ -151,7 +151,7 @@ def _counts(plane: ControlPlane) -> str:
 
 
 def test_kubectl_and_the_client_show_warnings(
-    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook
+    controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook
 ) -> None:
     with registered(controlplane, recorder.url, recorder.ca, validate=False):
         manifest = pod("annotated", annotations=ANNOTATED)
@@ -165,20 +165,20 @@ def test_kubectl_and_the_client_show_warnings(
 def test_another_partys_webhook_refuses_or_changes_pods(controlplane: ControlPlane, namespace: Namespace) -> None:
     def decide(request: JsonObject) -> JsonObject:
         if request["object"]["metadata"].get("name") == "bad":
-            return refuse("not on a Monday")
+            return deny("not on a Monday")
         return allow(patch=[{"op": "add", "path": "/metadata/labels", "value": {"seen": "yes"}}])
 
-    with ForeignWebhook(decide) as other, registered_for_pods(controlplane, other.url, other.ca, mutating=True):
+    with StubWebhook(decide) as other, registered_for_pods(controlplane, other.url, other.ca, mutating=True):
         with pytest.raises(ApiError, match="not on a Monday"):
             namespace.create(pod("bad"))
         assert namespace.create(pod("good"))["metadata"]["labels"] == {"seen": "yes"}
 
 
 def test_a_certificate_of_another_authority_is_not_trusted(
-    controlplane: ControlPlane, namespace: Namespace, recorder: ForeignWebhook
+    controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook
 ) -> None:
     with (
-        ForeignWebhook(lambda _: allow()) as other,
+        StubWebhook(lambda _: allow()) as other,
         registered(controlplane, recorder.url, other.ca),
         pytest.raises(ApiError, match="certificate signed by unknown authority"),
     ):
@@ -187,5 +187,5 @@ def test_a_certificate_of_another_authority_is_not_trusted(
 
 def test_waiting_says_what_was_seen_last(namespace: Namespace) -> None:
     namespace.create(pod("a", nodeSelector={"no": "such-node"}))
-    with pytest.raises(NotInTimeError, match=r"not within 1 s: pod .*/a is bound to a node; last seen: .*PodScheduled"):
+    with pytest.raises(WaitTimeoutError, match=r"not within 1 s: pod .*/a is bound to a node; last seen: .*PodScheduled"):
         namespace.wait_bound("a", timeout=1)

@@ -1,37 +1,40 @@
-"""values.schema.json: closed, so that a mistyped value stops an installation instead of doing nothing."""
+"""Generates the chart's values.schema.json. It allows no unknown values, so that a misspelled one stops the
+installation."""
 
 import json
 from collections.abc import Iterable
 
-from tests.chart.manual import ManualError, Value
+from tools.generate.chart_values import CHART, InvalidValuesFile, Value
+from webhook import dns_names
 from webhook.settings import Settings
 
 Schema = dict[str, object]
 
-CHART_OWN = ("certificates", "excludedNamespaces", "leaderElection")
-"""Settings that the chart writes itself."""
+PATH = CHART / "values.schema.json"
 
-_NAME = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_WORD = "[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
-_KEY = rf"^({_NAME}(\.{_NAME})*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
+SET_BY_THE_CHART = ("certificates", "excludedNamespaces", "leaderElection")
+"""Settings that the chart's templates write; `config` may not contain them."""
+
+_LABEL_VALUE = "[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+_LABEL_KEY = rf"^({dns_names.SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
 
 DEFINITIONS: dict[str, Schema] = {
     "annotations": {
         "type": "object",
-        "propertyNames": {"pattern": _KEY},
+        "propertyNames": {"pattern": _LABEL_KEY},
         "additionalProperties": {"type": "string"},
     },
     "labels": {
         "type": "object",
-        "propertyNames": {"pattern": _KEY},
-        "additionalProperties": {"type": "string", "pattern": f"^({_WORD})?$", "maxLength": 63},
+        "propertyNames": {"pattern": _LABEL_KEY},
+        "additionalProperties": {"type": "string", "pattern": f"^({_LABEL_VALUE})?$", "maxLength": 63},
     },
     "object": {"type": "object"},
     "objects": {"type": "array", "items": {"type": "object"}},
-    "objectName": {"type": "string", "pattern": rf"^({_NAME}(\.{_NAME})*)?$", "maxLength": 253},
-    "namespace": {"type": "string", "pattern": f"^{_NAME}$", "maxLength": 63},
+    "objectName": {"type": "string", "pattern": f"^({dns_names.SUBDOMAIN})?$", "maxLength": dns_names.MAX_SUBDOMAIN},
+    "namespace": {"type": "string", "pattern": f"^{dns_names.LABEL}$", "maxLength": dns_names.MAX_LABEL},
     "port": {"type": "integer", "minimum": 1, "maximum": 65535},
-    # Restricted pods may not listen below 1024.
+    # The pods run without the capability to listen below 1024.
     "unprivilegedPort": {"type": "integer", "minimum": 1024, "maximum": 65535},
     "intOrPercent": {
         "anyOf": [
@@ -63,14 +66,14 @@ DEFINITIONS: dict[str, Schema] = {
 }
 
 SUBCHART: dict[str, Schema] = {
-    "global": {"type": "object", "description": "Values of a parent chart; Helm adds them. Nothing here reads them."},
-    "enabled": {"type": "boolean", "description": "For a parent chart's `condition`. Nothing here reads it."},
+    "global": {"type": "object", "description": "Values of a parent chart, added by Helm. No template reads them."},
+    "enabled": {"type": "boolean", "description": "For a parent chart's `condition`. No template reads it."},
 }
-"""What a parent chart puts into the values of a chart that it depends on."""
+"""Values that a parent chart sets."""
 
 
 def render(values: Iterable[Value]) -> str:
-    """The file."""
+    """The text of the file."""
     document = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Values of the modelfit chart",
@@ -94,27 +97,26 @@ def _group(values: Iterable[Value]) -> Schema:
 
 
 def _required(value: Value) -> bool:
-    """Whether null, by which Helm leaves a value out, is no way to say "none"."""
+    """Whether the templates need the value. Helm removes a value that is set to null."""
     if value.members or "minItems" in value.schema:
         return True
-    nullable = isinstance(value.default, dict | list) or "null" in _listed(value.schema.get("type"))
+    nullable = isinstance(value.default, dict | list) or "null" in _as_list(value.schema.get("type"))
     return bool(value.default) and not nullable
 
 
-def _listed(item: object) -> list[object]:
+def _as_list(item: object) -> list[object]:
     return item if isinstance(item, list) else [item]
 
 
 def _schema(value: Value) -> Schema:
     if value.members:
         return _group(value.members)
-    said: Schema = {"description": value.text}
+    description: Schema = {"description": value.description}
     if "$ref" in value.schema:
-        # Beside a $ref everything is ignored in this version of JSON schema.
-        return {**said, "allOf": [value.schema], "default": value.default}
-    # `enum` says it all.
+        # JSON schema draft 7 ignores every keyword beside a $ref.
+        return {**description, "allOf": [value.schema], "default": value.default}
     inferred = {} if "enum" in value.schema else {"type": _type(value)}
-    return {**said, **inferred, **value.schema, "default": value.default}
+    return {**description, **inferred, **value.schema, "default": value.default}
 
 
 def _type(value: Value) -> str:
@@ -122,32 +124,34 @@ def _type(value: Value) -> str:
     try:
         return names[type(value.default)]
     except KeyError:
-        raise ManualError(f"{value.name}: the default shows no type; want a @schema with one") from None
+        message = f"{value.name}: the type cannot be inferred from the default; want an @schema with a type"
+        raise InvalidValuesFile(message) from None
 
 
 def _settings() -> dict[str, Schema]:
-    """The schema of modelfit's own settings as `settings`, and those that it refers to."""
-    whole = Settings.model_json_schema(by_alias=True)
-    named = {name: _plain(schema) for name, schema in whole.pop("$defs", {}).items()}
-    settings = _plain(whole)
+    """The schema of modelfit's settings as `settings`, and the definitions that it refers to."""
+    schema = Settings.model_json_schema(by_alias=True)
+    definitions = {name: _plain(each) for name, each in schema.pop("$defs", {}).items()}
+    settings = _plain(schema)
     members = settings["properties"]
     assert isinstance(members, dict)
-    settings["properties"] = {name: schema for name, schema in members.items() if name not in CHART_OWN}
-    used = json.dumps(settings)
-    return {"settings": settings} | {name: schema for name, schema in named.items() if f'#/$defs/{name}"' in used}
+    settings["properties"] = {name: schema for name, schema in members.items() if name not in SET_BY_THE_CHART}
+    text = json.dumps(settings)
+    used = {name: each for name, each in definitions.items() if f'#/$defs/{name}"' in text}
+    return {"settings": settings} | used
 
 
 def _plain(schema: Schema) -> Schema:
-    """Without titles, which repeat the names; with one line for each description; without members whose names are
-    not as they have to be."""
-    kept: Schema = {"additionalProperties": False} if "patternProperties" in schema else {}
+    """The schema without titles, with each description on one line, and closed where it restricts names of members by
+    a pattern."""
+    plain: Schema = {"additionalProperties": False} if "patternProperties" in schema else {}
     for key, item in schema.items():
         if key == "title" and isinstance(item, str):
             continue
         if isinstance(item, dict):
-            kept[key] = _plain(item)
+            plain[key] = _plain(item)
         elif isinstance(item, list):
-            kept[key] = [_plain(each) if isinstance(each, dict) else each for each in item]
+            plain[key] = [_plain(each) if isinstance(each, dict) else each for each in item]
         else:
-            kept[key] = " ".join(item.split()) if key == "description" and isinstance(item, str) else item
-    return kept
+            plain[key] = " ".join(item.split()) if key == "description" and isinstance(item, str) else item
+    return plain

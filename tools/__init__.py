@@ -1,0 +1,1 @@
+"""Programs for the development of this project. They are not installed with it."""
