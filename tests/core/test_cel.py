@@ -59,9 +59,9 @@ def test_no_name_changes_the_shape_of_a_selector(text: str) -> None:
 BUILDERS: dict[str, tuple[str, Json, dict[str, int]]] = {
     "at_least": (cel.at_least("d", "memory", "8Gi"), {}, {"memory": 8 * GIB}),
     "attribute_at_least": (cel.attribute_at_least("d", "a", 161), {"a": 161}, {}),
-    "attribute_true": (cel.attribute_true("d", "a"), {"a": True}, {}),
+    "attribute_is_true": (cel.attribute_is_true("d", "a"), {"a": True}, {}),
     "attribute_in": (cel.attribute_in("d", "a", ("x", "y")), {"a": "y"}, {}),
-    "attribute_not": (cel.attribute_not("d", "a", "x"), {"a": "y"}, {}),
+    "attribute_is_not": (cel.attribute_is_not("d", "a", "x"), {"a": "y"}, {}),
 }
 
 
@@ -83,9 +83,9 @@ def test_every_condition_guards_its_look_ups(name: str) -> None:
     [
         (cel.attribute_at_least("d", "a", 161), {"a": 160}),
         (cel.attribute_at_least("d", "a", 161), {"a": 0}),
-        (cel.attribute_true("d", "a"), {"a": False}),
+        (cel.attribute_is_true("d", "a"), {"a": False}),
         (cel.attribute_in("d", "a", ("x", "y")), {"a": "z"}),
-        (cel.attribute_not("d", "a", "x"), {"a": "x"}),
+        (cel.attribute_is_not("d", "a", "x"), {"a": "x"}),
     ],
 )
 def test_a_condition_that_does_not_hold_is_false(expression: str, attributes: Json) -> None:

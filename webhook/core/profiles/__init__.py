@@ -1,7 +1,8 @@
-"""Device profiles: the words in which a vendor's DRA driver describes its devices.
+"""Device profiles: how a vendor's DRA driver describes its devices.
 
-A profile is data. The built-in ones are taken from the drivers' own charts and sources; operators add theirs in the
-configuration, in the same terms.
+Belongs here: driver names, DeviceClasses, capacities and attributes, and the CEL that refers to them. A profile is
+data; operators add their own in the settings.
+Never here: amounts, device counts, claims.
 """
 
 from webhook.core.profiles.builtin import BUILTIN
