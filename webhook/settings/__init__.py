@@ -1,8 +1,8 @@
 """The configuration: one YAML file for the webhook, the controller and the CLI, and `MODELFIT_*` overrides.
 
-A setting is spelled in camelCase in the file and as MODELFIT_UPPER_SNAKE in the environment, where the value is read
-as YAML. Unknown or wrong settings stop the start, all of them named at once. The docstring under each setting is its
-manual: meaning, unit, default.
+The name of a setting is camelCase in the file and MODELFIT_UPPER_SNAKE in the environment, where the value is parsed as
+YAML. Unknown settings and invalid values are reported together, and stop the start. The docstring under each setting
+documents its meaning, unit and default; docs/configuration.md is generated from it.
 """
 
 from webhook.settings.groups import CertificatesSettings, ProfileSettings, SystemMemorySettings

@@ -1,4 +1,4 @@
-"""Settings that belong together, under a key of their own."""
+"""Groups of settings, each under its own key."""
 
 from typing import Annotated
 
@@ -10,12 +10,13 @@ from webhook.core.profiles import Profile
 from webhook.settings.field_types import Amount, DeviceClass, Driver, Expression, Identifier, ObjectName, QualifiedName
 
 _MAX_SELECTORS = 32 * 1024
-"""Bytes. A claim repeats them up to 8 times, and must stay below the 1.5 MiB of one object."""
-_MOST_CLASSES_WITH_SHARES = MAX_ALTERNATIVES // 2
+"""Bytes. A claim repeats the selectors up to 8 times, and an object may have at most 1.5 MiB."""
+_MAX_CLASSES_WITH_SHARES = MAX_ALTERNATIVES // 2
+"""With shares, each class takes two alternatives of a request."""
 
 
 class Group(BaseModel):
-    """Closed and fixed; the docstring under each field is its manual."""
+    """Settings that are immutable, without unknown keys. The docstring under each field documents it."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -26,74 +27,76 @@ class Group(BaseModel):
     )
 
 
-# Each of these looks at its own field and those above it, so that a fault hides no other one.
+# Each validator checks one field, against the fields above it. pydantic skips a validator of the whole group if one of
+# its fields is invalid, and then not all errors are reported together.
 
 
-def _different(classes: list[str]) -> list[str]:
+def _check_unique(classes: list[str]) -> list[str]:
     if len(set(classes)) < len(classes):
         raise ValueError("each class once")
     return classes
 
 
-def _among_classes(classes: list[str], info: ValidationInfo) -> list[str]:
+def _check_partitions(classes: list[str], info: ValidationInfo) -> list[str]:
     if not set(classes) <= set(info.data.get("device_classes", classes)):
         raise ValueError("only classes that are in deviceClasses")
     return classes
 
 
-def _beside_memory(shares: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-    faults = []
-    if shares and len(info.data.get("device_classes", ())) > _MOST_CLASSES_WITH_SHARES:
-        faults.append(f"at most {_MOST_CLASSES_WITH_SHARES} deviceClasses with it, each is tried in two ways")
+def _check_shares(shares: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+    errors = []
+    if shares and len(info.data.get("device_classes", ())) > _MAX_CLASSES_WITH_SHARES:
+        errors.append(f"at most {_MAX_CLASSES_WITH_SHARES} deviceClasses with it, each is tried in two ways")
     if info.data.get("capacity") in shares:
-        faults.append("other capacities than the one that holds GPU memory")
-    if faults:
-        raise ValueError("; ".join(faults))
+        errors.append("other capacities than the one that holds GPU memory")
+    if errors:
+        raise ValueError("; ".join(errors))
     return shares
 
 
-def _short_together(selectors: list[str]) -> list[str]:
+def _check_length(selectors: list[str]) -> list[str]:
     if sum(len(each.encode()) for each in selectors) > _MAX_SELECTORS:
         raise ValueError(f"at most {_MAX_SELECTORS} bytes together")
     return selectors
 
 
 class ProfileSettings(Group):
-    """A device profile of the operator's own, in the words of the vendor's driver."""
+    """A custom device profile: how the claims select devices of one DRA driver."""
 
-    # For who checks by the schema alone, before there is a program.
+    # The chart validates values by the JSON schema alone, so the rule of _check_shares is in it too.
     model_config = ConfigDict(
         json_schema_extra={
             "if": {"properties": {"shares": {"minProperties": 1}}, "required": ["shares"]},
-            "then": {"properties": {"deviceClasses": {"maxItems": _MOST_CLASSES_WITH_SHARES}}},
+            "then": {"properties": {"deviceClasses": {"maxItems": _MAX_CLASSES_WITH_SHARES}}},
         }
     )
 
     driver: Driver
-    """The driver's name, as in ResourceSlices. Required."""
-    device_classes: Annotated[list[DeviceClass], AfterValidator(_different)] = Field(
+    """Name of the DRA driver, as in ResourceSlices. Required."""
+    device_classes: Annotated[list[DeviceClass], AfterValidator(_check_unique)] = Field(
         min_length=1, max_length=MAX_ALTERNATIVES, json_schema_extra={"uniqueItems": True}
     )
-    """The DeviceClasses to try, in order: at most 8, or 4 with `shares`. Those that do not exist in the cluster are
-    passed over. Required."""
-    partition_classes: Annotated[list[DeviceClass], AfterValidator(_among_classes)] = Field(default_factory=list)
-    """Those of `deviceClasses` whose devices are partitions that cannot work together: not used for several devices.
-    Default none."""
+    """DeviceClasses to try, in order: at most 8, or 4 with `shares`. Classes that do not exist in the cluster are
+    skipped. Required."""
+    partition_classes: Annotated[list[DeviceClass], AfterValidator(_check_partitions)] = Field(default_factory=list)
+    """Those of `deviceClasses` whose devices are partitions that cannot work together. A request for several devices
+    does not use them. Default none."""
     capacity: Identifier = "memory"
-    """The capacity that holds GPU memory, spelled as the driver publishes it. Default `memory`."""
-    shares: Annotated[dict[Identifier, Amount], AfterValidator(_beside_memory)] = Field(
+    """Name of the capacity for GPU memory, as the driver publishes it. Default `memory`."""
+    shares: Annotated[dict[Identifier, Amount], AfterValidator(_check_shares)] = Field(
         default_factory=dict, max_length=16
     )
-    """What a model takes of a shareable device's other capacities, such as `cores: "25"`; what is not named here is
-    taken whole, or at the driver's default. Default none."""
-    selectors: Annotated[list[Expression], AfterValidator(_short_together)] = Field(default_factory=list, max_length=28)
-    """Further CEL conditions on a device, at most 28, of at most 32 KiB together; each must guard its own look-ups.
+    """Amounts that a model requests of a shareable device's other capacities, such as `cores: "25"`. For a capacity
+    that is not named here, a model gets all of it, or the driver's default. Default none."""
+    selectors: Annotated[list[Expression], AfterValidator(_check_length)] = Field(default_factory=list, max_length=28)
+    """Additional CEL conditions on a device, at most 28, of at most 32 KiB together. Each must guard its own look-ups.
     Default none."""
     product: QualifiedName | None = None
-    """Attribute with domain that is equal on cards of one model, for several devices. Default none."""
+    """Attribute with its domain that has the same value on all GPUs of one product. Several devices for one pod must
+    agree in it. Default none."""
 
     def profile(self, name: str) -> Profile:
-        """The core's value."""
+        """The profile as the core uses it."""
         return Profile(
             name=name,
             driver=self.driver,
@@ -107,32 +110,33 @@ class ProfileSettings(Group):
 
 
 class SystemMemorySettings(Group):
-    """System memory from a DRA memory driver."""
+    """System memory from a DRA driver for memory."""
 
     device_class: DeviceClass | None = None
-    """DeviceClass of dra-driver-memory, such as `dra.memory`: the claim then takes the model's `memory` from it too,
-    beside the memory request. Needs consumable capacity (Kubernetes 1.36). Default none."""
+    """DeviceClass of dra-driver-memory, such as `dra.memory`. The claim then requests the model's `memory` from it, in
+    addition to the container's memory request. Needs consumable capacity (Kubernetes 1.36). Default none."""
 
 
 class CertificatesSettings(Group):
-    """The webhook's certificate, where the controller is its owner. The Helm chart writes this group."""
+    """The webhook's certificate, if the controller issues it. The Helm chart writes this group."""
 
     namespace: ObjectName
     """Namespace of the Secret and of the Service. Required."""
     secret: ObjectName
-    """Secret that holds the certificate; it exists already, the controller writes only its data. Required."""
+    """Secret for the certificate. It must exist; the controller writes only its data. Required."""
     service: ObjectName
-    """Service that the API server calls the webhook by, which the certificate is for. Required."""
+    """Service through which the API server calls the webhook. The certificate is issued for its DNS name. Required."""
     mutating_webhook_configuration: ObjectName | None = None
-    """MutatingWebhookConfiguration whose webhooks get the CA as `caBundle`. Default none."""
+    """MutatingWebhookConfiguration in which the controller sets `caBundle`. Default none."""
     validating_webhook_configuration: ObjectName | None = None
-    """ValidatingWebhookConfiguration whose webhooks get it. Default none."""
+    """ValidatingWebhookConfiguration in which the controller sets `caBundle`. Default none."""
     ca_lifetime_days: float = Field(default=365, gt=0, le=36500)
-    """Life of a CA in days; at least three times that of a leaf. Renewed at two thirds. Default 365."""
+    """Lifetime of a CA in days, at least three times `leafLifetimeDays`. The CA is renewed after two thirds of it.
+    Default 365."""
     leaf_lifetime_days: float = Field(default=30, gt=0, le=36500)
-    """Life of a serving certificate in days; at least six times `propagationMinutes`. Renewed at two thirds.
-    Default 30."""
+    """Lifetime of a serving certificate in days, at least six times `propagationMinutes`. The certificate is renewed
+    after two thirds of it. Default 30."""
     propagation_minutes: float = Field(default=10, gt=0, le=1440)
-    """Minutes until what was written is in use everywhere: the Secret in every webhook pod, the CA in every API
-    server. A kubelet takes a minute and a half, in clusters of thousands of nodes up to seven. The pause between the
-    steps of a rotation. Default 10."""
+    """Pause between the steps of a rotation, in minutes: the time until every webhook pod uses a changed Secret and
+    every API server a changed `caBundle`. A kubelet needs a minute and a half, in clusters of thousands of nodes up to
+    seven. Default 10."""

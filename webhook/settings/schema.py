@@ -1,4 +1,4 @@
-"""Every setting with its default and its manual."""
+"""Every top-level setting, with its default and documentation."""
 
 from typing import Literal
 
@@ -11,66 +11,71 @@ from webhook.settings.groups import CertificatesSettings, Group, ProfileSettings
 
 
 class Settings(Group):
-    """Every setting, with its default."""
+    """The settings of the webhook, the controller and the CLI."""
 
     profile: str = "nvidia"
-    """Device profile of pods that name none: a built-in one or one of `profiles`. Default `nvidia`."""
+    """Device profile of pods without the annotation `llmfit.ai/profile`: a built-in profile or one of `profiles`.
+    Default `nvidia`."""
     placement: Literal["any", "tightest"] = "any"
-    """`any`: the first device that is large enough, which is what the scheduler does. `tightest`: smaller ones are
-    looked for first; a claim lists at most 8 alternatives, so a profile with more than 4 DeviceClasses (2 with
-    `shares`) leaves no room for it. Default `any`."""
+    """`any`: the scheduler takes the first device that is large enough. `tightest`: the claim asks for smaller devices
+    first. A claim lists at most 8 alternatives, so `tightest` has no effect with a profile of more than 4 DeviceClasses
+    (2 with `shares`). Default `any`."""
     system_memory: SystemMemorySettings = SystemMemorySettings()
-    """System memory from a DRA memory driver. Default off."""
+    """System memory from a DRA driver for memory. Default off."""
     device_count_variable: Variable | None = None
-    """Name of an environment variable for the target containers with the number of devices, where a pod asks for one
-    number; with `auto` it is not known when the pod is admitted. Default none."""
+    """Name of an environment variable that is set in the target containers to the number of devices. It is not set with
+    device count `auto`: the number is then unknown at admission. Default none."""
     memory_requests: Literal["fill", "ignore"] = "fill"
-    """`fill`: the model's `memory` becomes the first target container's memory request where nobody set one.
-    `ignore`: pods' memory requests are left alone. Default `fill`."""
+    """`fill`: the model's `memory` becomes the first target container's memory request if it has neither a memory
+    request nor a limit. `ignore`: memory requests are not changed. Default `fill`."""
     device_plugin_requests: Literal["deny", "warn"] = "deny"
-    """A target container that also requests a device-plugin GPU such as nvidia.com/gpu. Default `deny`."""
+    """Whether to deny or warn if a target container also requests a device-plugin GPU such as nvidia.com/gpu. Default
+    `deny`."""
     uninjected_pods: Literal["deny", "warn"] = "deny"
-    """An annotated pod that needs a claim and reaches the validating webhook without one. Default `deny`."""
+    """Whether the validating webhook denies an annotated pod that needs a claim and has none, or warns. Default
+    `deny`."""
     profiles: dict[ProfileName, ProfileSettings] = Field(default_factory=dict)
-    """The operator's own device profiles by name; a built-in name may be redefined. Default none."""
+    """Custom device profiles by name. A profile with the name of a built-in one replaces it. Default none."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """Least severe level that is logged. Default `info`."""
+    """Lowest level that is logged. Default `info`."""
     workers: int = Field(default=1, ge=1, le=64)
-    """Worker processes of the webhook. One serves what an API server can ask; replicas add more. Default 1."""
+    """Worker processes of the webhook. One is enough for the load of an API server; replicas add capacity. Default
+    1."""
     max_connections: int = Field(default=1024, ge=16, le=65536)
-    """Open connections of one worker, silent ones included; more wait to be accepted. Default 1024."""
+    """Open connections of one worker, idle ones included. Further connections wait to be accepted. Default 1024."""
     max_review_mebibytes: int = Field(default=8, ge=1, le=64)
-    """Largest review in MiB; a larger one gets HTTP 413. An API server's largest is about 7. All that peers send can
-    take 32 times as much of a worker's memory. Default 8."""
+    """Size limit of an AdmissionReview in MiB. A larger one gets HTTP 413. An API server sends at most about 7 MiB. The
+    reviews that a worker reads at the same time may take up to 32 times this limit in memory. Default 8."""
     keep_alive_seconds: int = Field(default=120, ge=1, le=3600)
-    """Seconds that an idle connection is kept. Longer than the API server keeps its own idle ones (90), so that the
-    side that may have a request on the way is the one that closes. Default 120."""
+    """Seconds until an idle connection is closed. The default is longer than the API server's own timeout (90), so that
+    the API server closes first: a request that is sent while the webhook closes would fail. Default 120."""
     drain_seconds: float = Field(default=10, ge=0, le=600)
-    """Seconds from SIGTERM, when readiness turns false, until the webhook stops answering. Longer than endpoints take
-    to reach the API server. Default 10."""
+    """Seconds that the webhook still answers after SIGTERM; readiness is false meanwhile. Must be longer than the API
+    server takes to notice a removed endpoint. Default 10."""
 
     claim_workers: int = Field(default=8, ge=1, le=64)
-    """Claims that the controller creates at the same time. Default 8."""
+    """Pods that the controller reconciles concurrently. Default 8."""
     leader_election: bool = True
-    """Whether replicas of the controller agree, by a Lease, on the one that acts. Default true."""
+    """Whether the controller's replicas elect a leader with a Lease. Only the leader writes. Default true."""
     uninjected_scan_seconds: float = Field(default=300, ge=1, le=86400)
     """Seconds between the controller's scans for annotated pods that the webhook did not inject, which get an Event.
     Default 300."""
 
     excluded_namespaces: list[Namespace] = Field(default_factory=lambda: ["kube-system"])
-    """Namespaces in which the webhook is not called: the controller does not miss its work there. Its own namespace and
-    those labelled `llmfit.ai/inject: disabled` need not be named. Default `[kube-system]`."""
+    """Namespaces in which the API server does not call the webhook. The controller does not report uninjected pods
+    there. The controller's own namespace and namespaces labelled `llmfit.ai/inject: disabled` are excluded in any case.
+    Default `[kube-system]`."""
 
     certificates: CertificatesSettings | None = None
-    """The webhook's certificate, where the controller is its owner. Default none.
-    Without it somebody else makes the certificate."""
+    """The webhook's certificate, if the controller issues it. Without this group it is issued elsewhere, for example by
+    cert-manager. Default none."""
 
     def admission_config(self) -> AdmissionConfig:
-        """What the core needs of it."""
-        own = {name: settings.profile(name) for name, settings in self.profiles.items()}
+        """The settings that the core needs."""
+        custom = {name: settings.profile(name) for name, settings in self.profiles.items()}
         return AdmissionConfig(
             profile=self.profile,
-            profiles=BUILTIN | own,
+            profiles=BUILTIN | custom,
             placement=self.placement,
             system_memory_class=self.system_memory.device_class,
             device_count_variable=self.device_count_variable,

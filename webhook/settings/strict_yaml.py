@@ -1,34 +1,34 @@
-"""YAML as settings are written in it."""
+"""Parses YAML, and rejects repeated keys."""
 
 import yaml
 
+from webhook import unique_keys
 from webhook.errors import quote
 
 
 class BrokenYamlError(Exception):
-    """Text that is not YAML, or not only one thing. The message says where, as far as that is known."""
+    """The text is not one YAML document. The message is empty or continues "broken YAML" with the place."""
 
 
 class _Loader(yaml.SafeLoader):
-    """Of a key twice YAML readers keep the last, in silence; a setting must not be lost like that."""
+    """Rejects repeated keys. SafeLoader keeps the last of them, which would lose a setting without an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.tag != "tag:yaml.org,2002:merge" and str(key.value) in seen:
-                problem = f"the key {quote(key.value)} twice"
-                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-            seen.add(str(key.value))
+        keys = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        repeat = unique_keys.first_repeat(str(key.value) for key in keys)
+        if repeat is not None:
+            problem = f"the key {quote(keys[repeat].value)} twice"
+            raise yaml.constructor.ConstructorError(None, None, problem, keys[repeat].start_mark)
         return super().construct_mapping(node, deep)
 
 
-def read(text: str) -> object:
-    """The one document in `text`. Raises BrokenYamlError."""
+def parse(text: str) -> object:
+    """The value of the one document in `text`; None if there is none. Raises BrokenYamlError."""
     try:
         return yaml.load(text, _Loader)  # noqa: S506 (a SafeLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = f": {error.problem}" if isinstance(error, yaml.constructor.ConstructorError) else ""
         raise BrokenYamlError(f"{problem} at line {mark.line + 1}" if mark else problem) from None
-    except (ValueError, RecursionError):  # a date that does not exist, nesting without end
+    except (ValueError, RecursionError):  # an impossible date; very deep nesting
         raise BrokenYamlError from None
