@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from testbed.api import JsonObject
-from testbed.controllers import ALONE, Controller, controller
+from testbed.controllers import NO_LEADER_ELECTION, Controller, controller
 from testbed.controlplane import ControlPlane
 from testbed.inventory import Inventory
 from testbed.namespaces import Namespace
@@ -26,6 +26,7 @@ from testbed.pods import pod
 from testbed.programs import webhook_server
 from testbed.waiting import wait_for
 from testbed.webhooks import ANNOTATION, registered
+from tests.vendors import nvidia
 from webhook import constants
 from webhook.cluster import client_config
 from webhook.cluster.api import METADATA, Api, path
@@ -53,10 +54,10 @@ def main() -> None:
 def measured_plane() -> Iterator[tuple[ControlPlane, Controller]]:
     """A control plane with the webhook registered, and a controller that is not started."""
     with ControlPlane() as plane:
-        Inventory(plane.api()).install("nvidia")
+        Inventory(plane.api()).install(*nvidia.CLASSES)
         server = webhook_server()
         server.start()
-        ours = controller(plane, environment=ALONE | {"MODELFIT_LOG_LEVEL": "warning"})
+        ours = controller(plane, environment=NO_LEADER_ELECTION | {"MODELFIT_LOG_LEVEL": "warning"})
         try:
             with registered(plane, server.url, server.files.ca.read_bytes()):
                 yield plane, ours

@@ -11,12 +11,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from testbed import assets, pods
-from testbed.controllers import operated
+from testbed.controllers import running_webhook_and_controller
 from testbed.controlplane import ControlPlane
 from testbed.inventory import Inventory
 from testbed.namespaces import Namespace
 from testbed.waiting import wait_for
-from tests.cluster.drivers import nvidia
+from tests.vendors import nvidia
 
 FIT = {"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 38}
 
@@ -31,10 +31,10 @@ def main() -> int:
     print("1. A control plane starts: etcd, kube-apiserver, kube-controller-manager, kube-scheduler.")
     with ControlPlane() as plane:
         inventory = Inventory(plane.api())
-        inventory.install("nvidia")
+        inventory.install(*nvidia.CLASSES)
         node = inventory.node(nvidia.gpu("gpu-0", "24Gi"), nvidia.gpu("gpu-1", "80Gi"))
         print("2. A node with a GPU of 24Gi and one of 80Gi, as NVIDIA's driver publishes them.")
-        with operated(plane):
+        with running_webhook_and_controller(plane):
             namespace = Namespace(plane.api())
             try:
                 show(namespace, node)

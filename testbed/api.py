@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import urllib3
 
 from testbed.paths import path
-from testbed.waiting import UnsettledError
+from testbed.waiting import RetryableError
 
 JsonObject: TypeAlias = dict[str, Any]
 """A Kubernetes object. The one `Any` of the test bed: tests reach deep into objects of any kind."""
@@ -27,7 +27,7 @@ JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
 
-class ApiError(UnsettledError):
+class ApiError(RetryableError):
     """The API server said no. `status` is the HTTP code, `reason` and `message` are from its Status object."""
 
     def __init__(self, method: str, url: str, answer: Answer) -> None:
@@ -38,7 +38,7 @@ class ApiError(UnsettledError):
         super().__init__(f"{method} {url}: {self.status} {self.reason}: {self.message}")
 
 
-class UnreachableError(UnsettledError):
+class UnreachableError(RetryableError):
     """The API server did not answer at all."""
 
 
@@ -135,7 +135,7 @@ class Api:
             options["gracePeriodSeconds"] = 0
         return self._checked("DELETE", url, options, query=query)
 
-    def delete_if_there(self, url: str, *, force: bool = False) -> None:
+    def delete_if_exists(self, url: str, *, force: bool = False) -> None:
         """Deletes it; that it is gone already is as good."""
         try:
             self.delete(url, force=force)

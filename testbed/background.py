@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Self
 
 
-class Background:
+class BackgroundThreads:
     """A thread for each of `loops`, from the beginning of a `with` block to its end, which is when `_stop` is set; the
     end waits for them."""
 

@@ -1,6 +1,6 @@
 """Certificates for the tests' own servers: one authority, and a leaf for 127.0.0.1 and localhost.
 
-Not the product's `certs`: what is under test must not make its own evidence.
+Not the product's `certs`: what is under test must not make its own failure_logs.
 """
 
 from __future__ import annotations

@@ -13,14 +13,14 @@ from types import TracebackType
 
 from testbed import workspace
 from testbed.api import ApiError, JsonObject
-from testbed.controllers import NAMESPACE, USER, permit
+from testbed.controllers import NAMESPACE, USER, grant_controller_rbac
 from testbed.controlplane import ControlPlane
+from testbed.node.volumes import SourceMissingError, Volume
 from testbed.paths import path
 from testbed.ports import free_port
 from testbed.programs import modelfit
 from testbed.rbac import grant
 from testbed.servers import LOOPBACK
-from testbed.volumes import NotThereYetError, Volume
 from testbed.webhooks import MUTATING, VALIDATING, VALIDATING_TEMPLATES
 
 SERVICE = "modelfit"
@@ -42,7 +42,7 @@ class Installation:
     def __init__(self, plane: ControlPlane, *, configurations: tuple[str, ...] = (MUTATING_KIND, VALIDATING_KIND)):
         self.plane, self.api = plane, plane.api()
         self.name = f"certified-{secrets.token_hex(3)}"
-        permit(plane)
+        grant_controller_rbac(plane)
         self._permit()
         self.make_secret()
         for kind in configurations:
@@ -55,12 +55,12 @@ class Installation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for configuration in OURS:
-            self.api.delete_if_there(path(configuration, None, self.name))
-        self.api.delete_if_there(path("Secret", NAMESPACE, self.name))
+            self.api.delete_if_exists(path(configuration, None, self.name))
+        self.api.delete_if_exists(path("Secret", NAMESPACE, self.name))
         for role in ("Role", "RoleBinding"):
-            self.api.delete_if_there(path(role, NAMESPACE, self.name))
+            self.api.delete_if_exists(path(role, NAMESPACE, self.name))
         for role in ("ClusterRole", "ClusterRoleBinding"):
-            self.api.delete_if_there(path(role, None, self.name))
+            self.api.delete_if_exists(path(role, None, self.name))
 
     def settings(self, **more: object) -> Mapping[str, str]:
         """The controller's, as variables of its environment; `more` are further members of the group."""
@@ -230,7 +230,7 @@ class Replica:
         while not self._stop.wait(self._sync_seconds):
             try:
                 self._volume.refresh()
-            except (NotThereYetError, ApiError):
+            except (SourceMissingError, ApiError):
                 # What was mounted stays.
                 continue
             if not started:

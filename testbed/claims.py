@@ -12,7 +12,7 @@ from testbed.api import JsonObject
 from testbed.devices import RESOURCE_GROUP
 
 
-class Allocated(NamedTuple):
+class AllocatedDevice(NamedTuple):
     """One device of a claim."""
 
     driver: str
@@ -54,11 +54,11 @@ def at_least(driver: str, memory: str) -> str:
     return f'"memory" in {capacity} && {capacity}.memory.compareTo(quantity("{memory}")) >= 0'
 
 
-def allocated(claim: JsonObject) -> list[Allocated]:
+def allocated(claim: JsonObject) -> list[AllocatedDevice]:
     """The devices that a claim holds now; empty while it has none."""
     allocation = claim.get("status", {}).get("allocation") or {}
     results = allocation.get("devices", {}).get("results", [])
-    return [Allocated(result["driver"], result["pool"], result["device"]) for result in results]
+    return [AllocatedDevice(result["driver"], result["pool"], result["device"]) for result in results]
 
 
 def _nested(flat: JsonObject) -> JsonObject:

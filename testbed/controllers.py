@@ -26,10 +26,10 @@ USER = f"system:serviceaccount:{NAMESPACE}:controller"
 LEASE = "modelfit-controller"
 RULES = REPOSITORY / "charts" / "modelfit" / "files" / "controller-rbac.yaml"
 
-ALONE = {"MODELFIT_LEADER_ELECTION": "false"}
+NO_LEADER_ELECTION = {"MODELFIT_LEADER_ELECTION": "false"}
 """For a test that kills it and wants it to act again at once: a lease would have to run out first."""
 
-LONG = bool(os.environ.get("LONG_TESTS"))
+LONG_TESTS = bool(os.environ.get("LONG_TESTS"))
 """Set LONG_TESTS for outages, bursts and crowds of the size that the product promises; without it they are smaller."""
 
 
@@ -57,7 +57,7 @@ class Controller:
 
     def metric(self, name: str, /, **labels: str) -> float:
         """The sum of its samples of that name with those labels; 0 where there are none."""
-        return metrics.total(self.get("/metrics")[1], name, **labels)
+        return metrics.sum_samples(self.get("/metrics")[1], name, **labels)
 
 
 def controller(
@@ -68,7 +68,7 @@ def controller(
     environment: Mapping[str, str] | None = None,
 ) -> Controller:
     """A controller of `plane`, with the chart's permissions; `server` where its way there is not the direct one."""
-    permit(plane)
+    grant_controller_rbac(plane)
     port = free_port()
     process = modelfit(
         "controller",
@@ -80,7 +80,7 @@ def controller(
 
 
 @contextmanager
-def running(
+def running_controller(
     plane: ControlPlane,
     *,
     server: str | None = None,
@@ -99,18 +99,18 @@ def running(
 
 
 @contextmanager
-def operated(plane: ControlPlane) -> Iterator[Controller]:
+def running_webhook_and_controller(plane: ControlPlane) -> Iterator[Controller]:
     """The webhook, registered, and the controller, as an operator has them. Good for all tests of a module."""
     server = webhook_server()
     try:
         server.start()
-        with registered(plane, server.url, server.files.ca.read_bytes()), running(plane) as ours:
+        with registered(plane, server.url, server.files.ca.read_bytes()), running_controller(plane) as ours:
             yield ours
     finally:
         server.process.kill()
 
 
-def permit(plane: ControlPlane) -> None:
+def grant_controller_rbac(plane: ControlPlane) -> None:
     """Gives the controller's service account what the chart gives it: the rules of its file in all namespaces, and the
     Lease in its own. Once is enough."""
     try:

@@ -133,7 +133,7 @@ class ControlPlane:
         return self._apis[user]
 
     def kubeconfig(self, user: str = ADMIN, *, server: str | None = None) -> Path:
-        """A kubeconfig of that user; `server` where the way there is not the direct one (a Relay's `url`)."""
+        """A kubeconfig of that user; `server` where the way there is not the direct one (a TCPProxy's `url`)."""
         key = hashlib.sha256(f"{user} {server}".encode()).hexdigest()[:10]
         file = self._folder / f"kubeconfig-{key}.yaml"
         if file.exists():
@@ -155,7 +155,7 @@ class ControlPlane:
 
     def metric(self, name: str, /, **labels: str) -> float:
         """The sum of the API server's samples of that name with those labels; 0 where there are none."""
-        return metrics.total(self.metrics(), name, **labels)
+        return metrics.sum_samples(self.metrics(), name, **labels)
 
     def memory(self) -> dict[str, int]:
         """Resident bytes of each process."""

@@ -19,7 +19,7 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Share:
+class SharedCapacity:
     """A capacity that claims take parts of: `value` in all, a claim that names nothing takes `default` (None: all of
     it), one that names an amount has it rounded up to `minimum` and then to a multiple of `step`."""
 
@@ -30,7 +30,7 @@ class Share:
 
 
 Attribute: TypeAlias = str | bool | int | Version
-Capacity: TypeAlias = str | Share
+Capacity: TypeAlias = str | SharedCapacity
 
 
 @dataclass(frozen=True)

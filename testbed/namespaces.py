@@ -83,11 +83,11 @@ class Namespace:
         """What kubelets would do: ends the pods that were deleted with a grace period (by a rollout, say)."""
         for pod in self.pods():
             if "deletionTimestamp" in pod["metadata"]:
-                self.api.delete_if_there(self.path("Pod", pod["metadata"]["name"]), force=True)
+                self.api.delete_if_exists(self.path("Pod", pod["metadata"]["name"]), force=True)
 
     def close(self) -> None:
         """Deletes the namespace and waits until its pods and claims are gone, so that they hold no device any more."""
-        self.api.delete_if_there(path("Namespace", None, self.name))
+        self.api.delete_if_exists(path("Namespace", None, self.name))
         # Nothing can be created here from now on, so the pods stay gone.
         self.api.delete(self.path("Pod"), force=True)
         wait_for(

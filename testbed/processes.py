@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from testbed import tether, workspace
+from testbed import die_with_parent, workspace
 from testbed.waiting import wait_for
 
 _starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="starter")
 """Starts every process. The kernel ties a child to the *thread* that made it, so that thread lives until exit."""
 
 
-class ProcessEndedError(Exception):
+class ProcessExitedError(Exception):
     """A process ended that should be running; the text has its exit code and the end of its output."""
 
 
@@ -50,9 +50,9 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Raises ProcessEndedError where it was not started, or was stopped."""
+        """Raises ProcessExitedError where it was not started, or was stopped."""
         if self._child is None:
-            raise ProcessEndedError(f"{self.name} is not started")
+            raise ProcessExitedError(f"{self.name} is not started")
         return self._child.pid
 
     @property
@@ -61,11 +61,11 @@ class Process:
 
     def start(self) -> None:
         if self.running:
-            raise ProcessEndedError(f"{self.name} is started already, as process {self.pid}")
+            raise ProcessExitedError(f"{self.name} is started already, as process {self.pid}")
         self._child = _starter.submit(self._spawn).result()
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        tied = [sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), *self.arguments]
+        tied = [sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid()), *self.arguments]
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 tied,
@@ -106,7 +106,7 @@ class Process:
     def wait(self, seconds: float = 30) -> int:
         """Waits for it to end by itself. The exit code. Raises subprocess.TimeoutExpired."""
         if self._child is None:
-            raise ProcessEndedError(f"{self.name} is not started")
+            raise ProcessExitedError(f"{self.name} is not started")
         return self._child.wait(seconds)
 
     def output(self) -> str:
@@ -114,15 +114,15 @@ class Process:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def check(self) -> None:
-        """Raises ProcessEndedError if it is not running."""
+        """Raises ProcessExitedError if it is not running."""
         if self._child is None:
-            raise ProcessEndedError(f"{self.name} is not started")
+            raise ProcessExitedError(f"{self.name} is not started")
         if self._child.poll() is not None:
             code, end = self._child.returncode, "\n".join(self.output().splitlines()[-15:])
-            raise ProcessEndedError(f"{self.name} ended with code {code}; the end of {self.log}:\n{end}")
+            raise ProcessExitedError(f"{self.name} ended with code {code}; the end of {self.log}:\n{end}")
 
     def wait_url(self, url: str, *, ca: Path | None = None, timeout: float = 30) -> None:
-        """Waits until `url` answers 200. Raises ProcessEndedError at once if the process ends, else NotInTimeError.
+        """Waits until `url` answers 200. Raises ProcessExitedError at once if the process ends, else WaitTimeoutError.
 
         `ca` is what an https certificate is checked against; without it, it is not checked.
         """

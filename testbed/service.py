@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from testbed.background import Background
+from testbed.background import BackgroundThreads
 from testbed.certified import SERVICE, Installation, Replica
 from testbed.controllers import NAMESPACE
 from testbed.controlplane import ControlPlane
 from testbed.paths import path
-from testbed.relay import Relay
 from testbed.servers import LOOPBACK
+from testbed.tcp_proxy import TCPProxy
 from testbed.waiting import wait_for
-from testbed.webhooks import create_configuration, ours, wait_in_effect, wait_out_of_effect
+from testbed.webhooks import chart_webhooks, create_configuration, wait_in_effect, wait_out_of_effect
 
 PROBE_SECONDS = 0.25
 FAILED_PROBES = 2
@@ -29,8 +29,8 @@ STALE_SECONDS = 1.0
 """How long one that is not ready any more still gets connections: the news takes a moment."""
 
 
-class Endpoints(Background):
-    """Which webhooks are ready, by probes as a kubelet's. A context manager; `choose` is for a Relay."""
+class Endpoints(BackgroundThreads):
+    """Which webhooks are ready, by probes as a kubelet's. A context manager; `choose` is for a TCPProxy."""
 
     def __init__(self, ports: Sequence[int]) -> None:
         self._used_until = dict.fromkeys(ports, 0.0)
@@ -56,7 +56,7 @@ class Endpoints(Background):
 
 def is_ready(port: int) -> bool:
     """Whether the webhook there says so. As for a kubelet, the certificate is not checked."""
-    connection = http.client.HTTPSConnection(LOOPBACK, port, timeout=5, context=unchecked())
+    connection = http.client.HTTPSConnection(LOOPBACK, port, timeout=5, context=unverified_tls_context())
     try:
         connection.request("GET", "/readyz")
         return connection.getresponse().status == 200
@@ -66,7 +66,7 @@ def is_ready(port: int) -> bool:
         connection.close()
 
 
-def unchecked() -> ssl.SSLContext:
+def unverified_tls_context() -> ssl.SSLContext:
     """A client's context that trusts everybody, and reads no authorities from the disk for it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -74,7 +74,7 @@ def unchecked() -> ssl.SSLContext:
     return context
 
 
-def workers(replica: Replica) -> list[int]:
+def worker_pids(replica: Replica) -> list[int]:
     """The process ids of its workers, once it has some."""
     pid = replica.process.pid
 
@@ -91,9 +91,9 @@ class Service:
     installation: Installation
     replicas: Sequence[Replica]
     endpoints: Endpoints
-    relay: Relay
+    relay: TCPProxy
 
-    def wait_served(self) -> None:
+    def wait_ready(self) -> None:
         """Until all are ready and the API server trusts and calls them; needs a controller that runs."""
         for each in self.replicas:
             wait_for(f"webhook {each.port} is ready", lambda: is_ready(each.port), timeout=60)  # noqa: B023
@@ -109,7 +109,7 @@ class Service:
 
 
 @contextmanager
-def served(
+def running_webhook_service(
     plane: ControlPlane, *, replicas: int = 2, environment: Mapping[str, str] | None = None
 ) -> Iterator[Service]:
     """Webhooks that are called for annotated objects (Fail) once a controller has given them their certificate.
@@ -118,7 +118,7 @@ def served(
         installation = stack.enter_context(Installation(plane, configurations=()))
         each = [stack.enter_context(Replica(installation, environment=environment)) for _ in range(replicas)]
         endpoints = stack.enter_context(Endpoints([replica.port for replica in each]))
-        relay = stack.enter_context(Relay(endpoints.choose))
+        relay = stack.enter_context(TCPProxy(endpoints.choose))
         stack.enter_context(_called_through(installation, relay.port))
         yield Service(installation, each, endpoints, relay)
 
@@ -132,13 +132,13 @@ def _called_through(installation: Installation, port: int) -> Iterator[None]:
     metadata = {"name": SERVICE, "namespace": NAMESPACE}
     api.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
     named = {"name": SERVICE, "namespace": NAMESPACE, "port": port}
-    hooks = ours(lambda route: {"service": {**named, "path": route}})
+    hooks = chart_webhooks(lambda route: {"service": {**named, "path": route}})
     try:
         for kind, webhooks in hooks.items():
             create_configuration(plane, kind, installation.name, webhooks)
         yield
     finally:
         for kind in hooks:
-            api.delete_if_there(path(kind, None, installation.name))
+            api.delete_if_exists(path(kind, None, installation.name))
         api.delete(path("Service", NAMESPACE, SERVICE))
         wait_out_of_effect(plane)

@@ -9,11 +9,11 @@ from typing import TypeVar
 Seen = TypeVar("Seen")
 
 
-class NotInTimeError(AssertionError):
+class WaitTimeoutError(AssertionError):
     """It did not become true before the deadline. An AssertionError: what a test waits for is what it asserts."""
 
 
-class UnsettledError(Exception):
+class RetryableError(Exception):
     """Base of what a look may raise while it is too early (the server is down, the object is not there yet)."""
 
 
@@ -28,26 +28,28 @@ def wait_for(
 ) -> Seen:
     """Looks every `every` seconds until `enough(look())` is true; returns what was seen then.
 
-    `what` is the sentence to be true, e.g. "pod a is bound". After `timeout` seconds NotInTimeError has it and what was
-    seen last, or what `show` makes of it. An UnsettledError (the API client's errors are) counts as not yet.
+    `what` is the sentence to be true, e.g. "pod a is bound". After `timeout` seconds WaitTimeoutError has it and what was
+    seen last, or what `show` makes of it. An RetryableError (the API client's errors are) counts as not yet.
     """
     deadline = time.monotonic() + timeout
     while True:
         last: object
         try:
             seen = look()
-        except UnsettledError as problem:
+        except RetryableError as problem:
             last = problem
         else:
             if enough(seen):
                 return seen
             last = show(seen)
         if time.monotonic() >= deadline:
-            raise NotInTimeError(f"not within {timeout:g} s: {what}; last seen: {_short(last)}")
+            raise WaitTimeoutError(f"not within {timeout:g} s: {what}; last seen: {_short(last)}")
         time.sleep(every)
 
 
-def stays(what: str, look: Callable[[], Seen], enough: Callable[[Seen], object] = bool, *, seconds: float) -> None:
+def consistently(
+    what: str, look: Callable[[], Seen], enough: Callable[[Seen], object] = bool, *, seconds: float
+) -> None:
     """Looks for `seconds` and raises AssertionError as soon as `enough(look())` is false."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -20,7 +20,7 @@ from testbed.pods import pod
 from testbed.waiting import wait_for
 
 ANNOTATION = "llmfit.ai/model-fit"
-HARMLESS = '{"model": "probe", "min_ram_gb": 1, "min_vram_gb": 0}'
+CPU_ONLY_FIT = '{"model": "probe", "min_ram_gb": 1, "min_vram_gb": 0}'
 """A fit that needs no GPU: what probes whether the webhooks are called is let through by them."""
 
 MUTATING = "mutate.modelfit.llmfit.ai"
@@ -50,7 +50,7 @@ def registered(
     """
     bundle = base64.b64encode(ca).decode()
     wanted = {"MutatingWebhookConfiguration": mutate, "ValidatingWebhookConfiguration": validate}
-    hooks = ours(lambda route: {"caBundle": bundle, "url": url + route}, failure_policy)
+    hooks = chart_webhooks(lambda route: {"caBundle": bundle, "url": url + route}, failure_policy)
     name = f"modelfit-{secrets.token_hex(3)}"
     for kind in wanted:
         if wanted[kind]:
@@ -60,11 +60,13 @@ def registered(
         yield
     finally:
         for kind in wanted:
-            plane.api().delete_if_there(path(kind, None, name))
+            plane.api().delete_if_exists(path(kind, None, name))
         wait_out_of_effect(plane)
 
 
-def ours(client: Callable[[str], JsonObject], failure_policy: FailurePolicy = "Fail") -> dict[str, list[JsonObject]]:
+def chart_webhooks(
+    client: Callable[[str], JsonObject], failure_policy: FailurePolicy = "Fail"
+) -> dict[str, list[JsonObject]]:
     """The webhooks of each configuration, by its kind, as the chart has them by default; `client` gives whom to call
     for `/mutate` or `/validate`, `failure_policy` is that of those for pods."""
     hooks: dict[str, list[JsonObject]] = json.loads(_shipped())
@@ -106,7 +108,7 @@ def registered_for_pods(
         wait_out_of_effect(plane, name)
 
 
-def calls(plane: ControlPlane, webhook: str) -> float:
+def call_count(plane: ControlPlane, webhook: str) -> float:
     """How often the API server has called, or tried to call, the webhook of that name so far."""
     answered = plane.metric("apiserver_admission_webhook_request_total", name=webhook)
     ignored = plane.metric("apiserver_admission_webhook_fail_open_count", name=webhook)
@@ -121,7 +123,7 @@ def create_configuration(plane: ControlPlane, kind: str, name: str, webhooks: li
 
 def _probe(plane: ControlPlane) -> int:
     """Creates an annotated pod as a dry run; the HTTP status."""
-    probe = pod(generate_name="probe-", annotations={ANNOTATION: HARMLESS})
+    probe = pod(generate_name="probe-", annotations={ANNOTATION: CPU_ONLY_FIT})
     return plane.api().send("POST", path("Pod", "default"), probe, query={"dryRun": "All"}).status
 
 
@@ -129,9 +131,9 @@ def _called(plane: ControlPlane, webhook: str) -> Callable[[], bool]:
     """A look that probes, and says whether that led to a call."""
 
     def look() -> bool:
-        before = calls(plane, webhook)
+        before = call_count(plane, webhook)
         _probe(plane)
-        return calls(plane, webhook) > before
+        return call_count(plane, webhook) > before
 
     return look
 

@@ -16,10 +16,10 @@ from testbed import workspace
 from testbed.api import STRATEGIC_PATCH, ApiError, JsonObject, UnreachableError
 from testbed.controlplane import ControlPlane
 from testbed.identities import SERVICE_ACCOUNT
+from testbed.node.volumes import SourceMissingError, Volume
 from testbed.paths import path
-from testbed.processes import Process, ProcessEndedError
+from testbed.processes import Process, ProcessExitedError
 from testbed.programs import modelfit
-from testbed.volumes import NotThereYetError, Volume
 
 SYNC_SECONDS = 1.0
 """Between looks at a pod's volumes; a kubelet's are a minute apart."""
@@ -77,7 +77,7 @@ class LocalPod:
                 self._say("Running", ready=False)
                 self._run(self.process)
             self._stop()
-        except (ApiError, UnreachableError, ProcessEndedError):
+        except (ApiError, UnreachableError, ProcessExitedError):
             # The API server has gone, or somebody took the pod away by force, or `kill`: so its process goes too.
             self.kill()
         self.gone.set()
@@ -87,7 +87,7 @@ class LocalPod:
             try:
                 for volume in self._volumes.values():
                     volume.refresh()
-            except NotThereYetError:
+            except SourceMissingError:
                 continue
             return True
         return False
@@ -116,7 +116,7 @@ class LocalPod:
                 for volume in self._volumes.values():
                     try:
                         volume.refresh()
-                    except NotThereYetError:
+                    except SourceMissingError:
                         # What was mounted stays.
                         continue
 
@@ -127,7 +127,7 @@ class LocalPod:
             if hook:
                 time.sleep(min(hook["sleep"]["seconds"], self._grace))
             self.process.stop(grace=max(0.1, self._grace - (time.monotonic() - began)))
-        self._api.delete_if_there(path("Pod", self.namespace, self.name), force=True)
+        self._api.delete_if_exists(path("Pod", self.namespace, self.name), force=True)
 
     def _make(self) -> Process:
         mounts = {

@@ -11,7 +11,7 @@ import pytest
 
 from testbed import assets
 from testbed.controlplane import ControlPlane
-from testbed.evidence import keep_logs
+from testbed.failure_logs import save_logs
 from testbed.inventory import Inventory
 from testbed.namespaces import Namespace
 from testbed.processes import Process
@@ -41,7 +41,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.failed and item.get_closest_marker("cluster") is not None:
-        kept = keep_logs(item.name, item.stash[_STARTED])
+        kept = save_logs(item.name, item.stash[_STARTED])
         if kept is not None:
             report.sections.append(("logs of the processes", str(kept)))
     return report

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import assets, build, evidence, workspace
+from testbed import assets, build, failure_logs, workspace
 
 PACKAGE = Path(build.__file__).parent
 
@@ -139,14 +139,14 @@ def test_without_assets_the_tier_is_skipped_but_not_in_ci(tmp_path: Path, ci: st
 
 
 def test_logs_written_during_a_test_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(evidence, "KEPT", tmp_path)
+    monkeypatch.setattr(failure_logs, "KEPT", tmp_path)
     log = workspace.current().log("kept")
     log.write_text("what happened")
     written = log.stat().st_mtime
-    kept = evidence.keep_logs("test_a[x/y]", written)
+    kept = failure_logs.save_logs("test_a[x/y]", written)
     assert kept == tmp_path / "test_a[x_y]"
     assert (kept / log.name).read_text() == "what happened"
-    assert evidence.keep_logs("test_b", written + 60) is None
+    assert failure_logs.save_logs("test_b", written + 60) is None
 
 
 def test_a_failed_tests_report_says_where_its_logs_are(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from testbed.certified import FOREIGN, MUTATING_KIND, VALIDATING_KIND, Installation, Replica, rules
-from testbed.controllers import NAMESPACE, USER, controller, running
+from testbed.controllers import NAMESPACE, USER, controller, running_controller
 from testbed.controlplane import ControlPlane
 from testbed.paths import path
 from testbed.servers import Options
-from testbed.waiting import stays, wait_for
+from testbed.waiting import consistently, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -44,7 +44,10 @@ def installation(controlplane: ControlPlane) -> Iterator[Installation]:
 def test_an_empty_secret_is_filled_and_trusted_before_the_controller_is_ready(
     controlplane: ControlPlane, installation: Installation
 ) -> None:
-    with running(controlplane, environment=installation.settings()) as ours, Replica(installation) as replica:
+    with (
+        running_controller(controlplane, environment=installation.settings()) as ours,
+        Replica(installation) as replica,
+    ):
         assert installation.in_place()
         secret, data = installation.secret(), installation.data()
         assert (secret["type"], secret["metadata"]["labels"]) == ("Opaque", {"installed-by": "test"})
@@ -62,7 +65,7 @@ def test_an_empty_secret_is_filled_and_trusted_before_the_controller_is_ready(
         def version() -> str:
             return str(installation.secret()["metadata"]["resourceVersion"])
 
-        stays("nothing more is written", version, lambda seen: seen == before, seconds=5)
+        consistently("nothing more is written", version, lambda seen: seen == before, seconds=5)
         wait_for("it says that all was well", lambda: kept_lately(ours.metric(KEPT)))
 
 
@@ -84,7 +87,7 @@ def test_a_secret_with_rubbish_in_it_is_repaired(
     controlplane: ControlPlane, installation: Installation, data: Mapping[str, bytes]
 ) -> None:
     installation.damage(data)
-    with running(controlplane, environment=installation.settings()):
+    with running_controller(controlplane, environment=installation.settings()):
         assert installation.in_place()
         assert installation.data().get("notes") == data.get("notes")
 
@@ -93,7 +96,7 @@ def test_a_secret_with_rubbish_in_it_is_repaired(
 def test_a_secret_that_is_damaged_while_it_runs_is_repaired_and_the_webhook_stays_trusted(
     controlplane: ControlPlane, installation: Installation, entry: str
 ) -> None:
-    with running(controlplane, environment=installation.settings()), Replica(installation) as replica:
+    with running_controller(controlplane, environment=installation.settings()), Replica(installation) as replica:
         before = installation.data()
         wait_for("the webhook serves", lambda: shown(replica, before["ca.crt"]))
         installation.damage({entry: b"garbage"})
@@ -103,7 +106,7 @@ def test_a_secret_that_is_damaged_while_it_runs_is_repaired_and_the_webhook_stay
             return all(shown(replica, bundle) is not None for bundle in bundles.values())
 
         wait_for("it is whole again", installation.data, lambda data: data.get(entry) != b"garbage", timeout=10)
-        stays("what is served is trusted", trusted, seconds=3)
+        consistently("what is served is trusted", trusted, seconds=3)
         assert installation.in_place()
 
 
@@ -113,7 +116,7 @@ def test_configurations_that_are_not_there_yet_are_fine_and_are_filled_when_they
 ) -> None:
     with (
         Installation(controlplane, configurations=there) as installation,
-        running(controlplane, environment=installation.settings()),
+        running_controller(controlplane, environment=installation.settings()),
     ):
         assert installation.in_place()
         for kind in {MUTATING_KIND, VALIDATING_KIND} - {*there}:
@@ -182,7 +185,7 @@ def test_it_uses_the_permissions_for_the_certificate_and_is_refused_nothing(
     policy.write_text(yaml.safe_dump(said))
     flags = (f"--audit-policy-file={policy}", f"--audit-log-path={log}", "--audit-log-mode=blocking")
     plane = make_controlplane(Options(apiserver_flags=flags))
-    with Installation(plane) as installation, running(plane, environment=installation.settings()):
+    with Installation(plane) as installation, running_controller(plane, environment=installation.settings()):
         assert installation.in_place()
     entries = [json.loads(line) for line in log.read_text().splitlines()]
     assert [each["requestURI"] for each in entries if each["responseStatus"]["code"] in (401, 403)] == []

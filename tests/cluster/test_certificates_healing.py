@@ -11,7 +11,7 @@ from testbed import workspace
 from testbed.api import JsonObject
 from testbed.certificates import mint
 from testbed.certified import FOREIGN, MUTATING_KIND, OURS, VALIDATING_KIND, Installation
-from testbed.controllers import Controller, running
+from testbed.controllers import Controller, running_controller
 from testbed.controlplane import ControlPlane
 from testbed.paths import path
 from testbed.waiting import wait_for
@@ -30,7 +30,7 @@ def installation(controlplane: ControlPlane) -> Iterator[Installation]:
 
 @pytest.fixture(scope="module")
 def ours(controlplane: ControlPlane, installation: Installation) -> Iterator[Controller]:
-    with running(controlplane, environment=installation.settings()) as made:
+    with running_controller(controlplane, environment=installation.settings()) as made:
         yield made
 
 

@@ -9,9 +9,9 @@ import pytest
 from cryptography import x509
 
 from testbed.certified import Installation, Replica
-from testbed.controllers import LONG, controller, running
+from testbed.controllers import LONG_TESTS, controller, running_controller
 from testbed.controlplane import ControlPlane
-from testbed.reviewers import Reviewers
+from testbed.review_clients import ReviewClients
 from testbed.waiting import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
@@ -28,7 +28,7 @@ SHORT = {
 }
 """As short as they can be with that: an authority for two and a half minutes, a leaf for 48 seconds."""
 
-CHANGES = 10 if LONG else 2
+CHANGES = 10 if LONG_TESTS else 2
 
 
 def authorities(bundle: bytes) -> list[x509.Certificate]:
@@ -38,13 +38,13 @@ def authorities(bundle: bytes) -> list[x509.Certificate]:
 def test_authorities_and_leaves_change_unattended_and_no_review_fails(controlplane: ControlPlane) -> None:
     with (
         Installation(controlplane) as installation,
-        running(controlplane, environment=installation.settings(**SHORT)) as ours,
+        running_controller(controlplane, environment=installation.settings(**SHORT)) as ours,
         Replica(installation) as quick,
         Replica(installation, sync_seconds=SLOW_MOUNT) as slow,
     ):
         for each in (quick, slow):
             wait_for("it serves", trusted(each, installation), timeout=60)
-        with Reviewers(installation, [quick, slow]) as reviewers:
+        with ReviewClients(installation, [quick, slow]) as reviewers:
 
             def retired() -> float:
                 return ours.metric("modelfit_certificate_changes_total", action="retire")
@@ -91,11 +91,11 @@ def test_an_authority_whose_key_is_removed_by_hand_is_replaced_and_no_review_fai
             for each in (quick, slow):
                 wait_for("it serves", trusted(each, installation), timeout=60)
             (old,) = authorities(installation.data()["ca.crt"])
-            with Reviewers(installation, [quick, slow]) as reviewers:
+            with ReviewClients(installation, [quick, slow]) as reviewers:
                 installation.damage({"ca.key": None})
                 wait_for("the next one is published", lambda: len(reviewers.bundles) == 2, timeout=20)
                 first.process.kill()
-                with running(controlplane, environment=installation.settings(**settings)):
+                with running_controller(controlplane, environment=installation.settings(**settings)):
                     wait_for(
                         "the old one is gone",
                         lambda: authorities(reviewers.bundles[-1]),

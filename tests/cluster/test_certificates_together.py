@@ -9,14 +9,14 @@ import pytest
 from cryptography import x509
 
 from testbed.certified import OURS, Installation, Replica
-from testbed.controllers import ALONE, LONG, controller, running
+from testbed.controllers import LONG_TESTS, NO_LEADER_ELECTION, controller, running_controller
 from testbed.controlplane import ControlPlane
 from testbed.processes import Process
-from testbed.waiting import stays, wait_for
+from testbed.waiting import consistently, wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
-ROUNDS = 20 if LONG else 3
+ROUNDS = 20 if LONG_TESTS else 3
 
 
 @pytest.mark.parametrize("election", [True, False], ids=["with an election", "without one"])
@@ -26,7 +26,7 @@ def test_three_controllers_and_three_webhooks_at_once_agree_on_one_authority(
     for _ in range(ROUNDS):
         with ExitStack() as stack:
             installation = stack.enter_context(Installation(controlplane))
-            environment = {**installation.settings(), **({} if election else ALONE)}
+            environment = {**installation.settings(), **({} if election else NO_LEADER_ELECTION)}
             controllers = [controller(controlplane, environment=environment) for _ in range(3)]
             for each in controllers:
                 stack.callback(each.process.stop)
@@ -41,7 +41,7 @@ def test_three_controllers_and_three_webhooks_at_once_agree_on_one_authority(
             for each in controllers:
                 each.process.wait_url(f"{each.url}/readyz")
             # Two looks later, and with whatever the losers of the race still had in mind.
-            stays("one Secret, one authority", installation.data, lambda seen: seen == data, seconds=4.5)  # noqa: B023
+            consistently("one Secret, one authority", installation.data, lambda seen: seen == data, seconds=4.5)  # noqa: B023
             assert installation.in_place()
             assert sum(each.metric("modelfit_certificate_changes_total") for each in controllers) == 1
             assert [each.process.stop() for each in controllers] == [0, 0, 0]
@@ -67,10 +67,10 @@ def test_a_fourth_one_later_changes_nothing(controlplane: ControlPlane) -> None:
     with Installation(controlplane) as installation:
         versions = []
         for _ in range(2):
-            ours = controller(controlplane, environment={**installation.settings(), **ALONE})
+            ours = controller(controlplane, environment={**installation.settings(), **NO_LEADER_ELECTION})
             ours.start()
             try:
-                stays("it is in place", installation.in_place, seconds=2.5)
+                consistently("it is in place", installation.in_place, seconds=2.5)
                 versions.append(installation.secret()["metadata"]["resourceVersion"])
             finally:
                 assert ours.process.stop() == 0
@@ -102,7 +102,7 @@ def test_who_does_not_lead_touches_nothing_and_sees_what_is_wrong(controlplane: 
         Installation(controlplane) as installation,
         Installation(controlplane) as other,
         # The leader looks after another certificate, so that nobody is there for this one.
-        running(controlplane, environment=other.settings()) as leader,
+        running_controller(controlplane, environment=other.settings()) as leader,
     ):
         wait_for("it leads", lambda: leader.metric("modelfit_leader") == 1)
         waiting = controller(controlplane, environment=installation.settings())
@@ -111,7 +111,7 @@ def test_who_does_not_lead_touches_nothing_and_sees_what_is_wrong(controlplane: 
             waiting.process.wait_url(f"{waiting.url}/healthz")
             found = "the webhook's certificate: private key: it is empty"
             wait_for("it sees what is wrong", lambda: waiting.get("/readyz"), lambda seen: found in seen[1])
-            stays("it is not ready", lambda: waiting.get("/readyz")[0], lambda status: status == 503, seconds=4)
+            consistently("it is not ready", lambda: waiting.get("/readyz")[0], lambda status: status == 503, seconds=4)
             assert installation.data() == {}
             assert not any(installation.bundles().values())
         finally:

@@ -8,9 +8,16 @@ import pytest
 import yaml
 
 from testbed.certificates import mint
-from testbed.controllers import ALONE, NAMESPACE, USER, controller, permit, running
+from testbed.controllers import (
+    NAMESPACE,
+    NO_LEADER_ELECTION,
+    USER,
+    controller,
+    grant_controller_rbac,
+    running_controller,
+)
 from testbed.controlplane import ControlPlane
-from testbed.injected import each_has_its_claim, injected_pod
+from testbed.injected_pods import injected_pod, wait_each_pod_has_its_claim
 from testbed.namespaces import Namespace
 from testbed.paths import path
 from testbed.waiting import wait_for
@@ -26,7 +33,7 @@ NOWHERE = "http://127.0.0.1:1"
 @pytest.fixture
 def service_account(controlplane: ControlPlane, tmp_path: Path) -> Path:
     """What the kubelet mounts into a pod of the controller."""
-    permit(controlplane)
+    grant_controller_rbac(controlplane)
     (tmp_path / "token").write_text(controlplane.token(USER))
     (tmp_path / "ca.crt").write_bytes(controlplane.ca.read_bytes())
     (tmp_path / "namespace").write_text(NAMESPACE)
@@ -118,15 +125,15 @@ def test_a_server_that_is_not_trusted_is_not_talked_to(controlplane: ControlPlan
 
 
 def test_the_controller_works_beside_a_dead_proxy(controlplane: ControlPlane, namespace: Namespace) -> None:
-    environment = ALONE | {
+    environment = NO_LEADER_ELECTION | {
         "HTTPS_PROXY": NOWHERE,
         "https_proxy": NOWHERE,
         "NO_PROXY": "127.0.0.1",
         "no_proxy": "127.0.0.1",
     }
-    with running(controlplane, environment=environment):
+    with running_controller(controlplane, environment=environment):
         namespace.create(injected_pod("llama"))
-        each_has_its_claim(namespace)
+        wait_each_pod_has_its_claim(namespace)
 
 
 def test_a_kubeconfig_that_cannot_be_used_stops_the_start_and_says_so(

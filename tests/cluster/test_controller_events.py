@@ -10,23 +10,23 @@ import pytest
 
 from testbed.api import JsonObject
 from testbed.claims import allocated, claim, request
-from testbed.controllers import Controller, running
+from testbed.controllers import Controller, running_controller
 from testbed.controlplane import ControlPlane
 from testbed.devices import DeviceClass
-from testbed.foreign import ForeignWebhook, refuse
-from testbed.injected import each_has_its_claim, injected_pod, our_claims
+from testbed.injected_pods import injected_pod, managed_claims, wait_each_pod_has_its_claim
 from testbed.inventory import Inventory
 from testbed.namespaces import Namespace
 from testbed.paths import path
-from testbed.waiting import stays, wait_for
-from tests.cluster.drivers import nvidia
+from testbed.stub_webhook import StubWebhook, deny
+from testbed.waiting import consistently, wait_for
+from tests.vendors import nvidia
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
 def ours(controlplane: ControlPlane) -> Iterator[Controller]:
-    with running(controlplane) as made:
+    with running_controller(controlplane) as made:
         yield made
 
 
@@ -50,24 +50,24 @@ def test_a_claim_of_that_name_that_is_somebody_elses_is_left_alone_and_told_abou
     assert namespace.api.get(where) == foreign
     # It waits for the name, and takes it when it is free.
     namespace.api.delete(where)
-    each_has_its_claim(namespace, timeout=90)
+    wait_each_pod_has_its_claim(namespace, timeout=90)
 
 
 def test_a_pod_that_names_another_pods_claim_shares_it_and_is_told_so(
     ours: Controller, namespace: Namespace, inventory: Inventory
 ) -> None:
     """The scheduler lets it, and to delete the claim would take the device from the first pod."""
-    inventory.install("nvidia")
+    inventory.install(*nvidia.CLASSES)
     inventory.node(nvidia.gpu("gpu-0"), nvidia.gpu("gpu-1"))
     first = namespace.create(injected_pod("first", claim="llama-7b-claim-0123456789"))
-    (made,) = each_has_its_claim(namespace)
+    (made,) = wait_each_pod_has_its_claim(namespace)
     namespace.wait_bound("first")
     second = namespace.create(injected_pod("second", claim="llama-7b-claim-0123456789"))
     told = event(namespace, "second", "ClaimNameTaken")["message"]
     assert 'belongs to pod "first" and is left alone; this pod uses it as it is' in told
     assert "create the pod anew without the entry modelfit in spec.resourceClaims" in told
     namespace.wait_bound("second")
-    (shared,) = our_claims(namespace)
+    (shared,) = managed_claims(namespace)
     assert shared["metadata"]["uid"] == made["metadata"]["uid"]
     assert len(allocated(shared)) == 1
     assert [user["uid"] for user in shared["status"]["reservedFor"]] == [
@@ -93,13 +93,13 @@ def test_a_quota_is_told_about_and_the_claim_comes_when_it_is_raised(ours: Contr
     assert len(namespace.events(reason="QuotaExceeded")) == 1
     assert event(namespace, "second", "QuotaExceeded")["count"] == 1
     namespace.api.patch(where, {"spec": {"hard": {"count/resourceclaims.resource.k8s.io": "2"}}})
-    assert len(each_has_its_claim(namespace, timeout=90)) == 2
+    assert len(wait_each_pod_has_its_claim(namespace, timeout=90)) == 2
 
 
 def test_a_policy_that_refuses_claims_is_told_about_with_its_own_words(
     controlplane: ControlPlane, ours: Controller, namespace: Namespace
 ) -> None:
-    with ForeignWebhook(lambda review: refuse("no GPUs on Sundays")) as other:
+    with StubWebhook(lambda review: deny("no GPUs on Sundays")) as other:
         hook = claim_webhook(controlplane, other)
         try:
             namespace.create(injected_pod("llama"))
@@ -108,7 +108,7 @@ def test_a_policy_that_refuses_claims_is_told_about_with_its_own_words(
             controlplane.api().delete(hook)
 
 
-def claim_webhook(plane: ControlPlane, other: ForeignWebhook) -> str:
+def claim_webhook(plane: ControlPlane, other: StubWebhook) -> str:
     """Registers it for claims of this API server; its URL path. Waits until it is called."""
     kind = "ValidatingWebhookConfiguration"
     rule = {
@@ -145,14 +145,14 @@ def test_an_unknown_device_class_is_told_about_and_the_claim_is_there_all_the_sa
     told = event(namespace, "llama", "DeviceClassMissing")
     assert '"gpu.nvidia.com": not in the cluster' in told["message"]
     assert "install the vendor's DRA driver" in told["message"]
-    each_has_its_claim(namespace)
+    wait_each_pod_has_its_claim(namespace)
     # Once it is there, nobody is told any more.
-    inventory.device_class(DeviceClass("gpu.nvidia.com", "true"))
+    inventory.install(DeviceClass("gpu.nvidia.com", "true"))
     time.sleep(1)
     namespace.create(injected_pod("another"))
-    each_has_its_claim(namespace)
+    wait_each_pod_has_its_claim(namespace)
     missing = {"name": "another", "reason": "DeviceClassMissing"}
-    stays("it has no Event", lambda: namespace.events(**missing), lambda events: not events, seconds=2)
+    consistently("it has no Event", lambda: namespace.events(**missing), lambda events: not events, seconds=2)
 
 
 def test_a_fit_that_cannot_be_used_is_told_about_with_its_reason(ours: Controller, namespace: Namespace) -> None:

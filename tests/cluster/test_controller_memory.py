@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.controllers import ALONE, controller
+from testbed.controllers import NO_LEADER_ELECTION, controller
 from testbed.controlplane import ControlPlane
-from testbed.injected import ANNOTATED, create_all, injected_pod, our_claims
+from testbed.injected_pods import ANNOTATED, create_all, injected_pod, managed_claims
 from testbed.namespaces import Namespace
 from testbed.pods import pod
 from testbed.waiting import wait_for
@@ -23,7 +23,7 @@ MARGIN = 48 << 20
 
 def test_pods_full_of_junk_cost_the_controller_little(controlplane: ControlPlane, namespace: Namespace) -> None:
     """Neither those that it watches, nor those that it lists after a restart, nor those that its audit looks at."""
-    ours = controller(controlplane, environment={**ALONE, "MODELFIT_UNINJECTED_SCAN_SECONDS": "1"})
+    ours = controller(controlplane, environment={**NO_LEADER_ELECTION, "MODELFIT_UNINJECTED_SCAN_SECONDS": "1"})
     try:
         ours.start()
         idle = ours.process.memory()
@@ -40,7 +40,7 @@ def test_pods_full_of_junk_cost_the_controller_little(controlplane: ControlPlane
             for number in range(PODS // 4)
         ]
         create_all(namespace, [*injected, *endless, *unseen], clients=4)
-        wait_for("their claims", lambda: len(our_claims(namespace)), lambda seen: seen == len(injected))
+        wait_for("their claims", lambda: len(managed_claims(namespace)), lambda seen: seen == len(injected))
         told = wait_for("the Events", lambda: namespace.events(reason="InvalidModelFit"), bool)
         assert "more than 16384 characters" in told[0]["message"]
         assert ours.process.peak() - idle < MARGIN

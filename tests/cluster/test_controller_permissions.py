@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from testbed.claims import claim, request
-from testbed.controllers import RULES, USER, permit, running
+from testbed.controllers import RULES, USER, grant_controller_rbac, running_controller
 from testbed.controlplane import ControlPlane
-from testbed.injected import ANNOTATED, create_all, injected_pod
+from testbed.injected_pods import ANNOTATED, create_all, injected_pod
 from testbed.namespaces import Namespace
 from testbed.pods import pod
 from testbed.servers import Options
@@ -46,7 +46,7 @@ def test_it_uses_all_of_its_permissions_and_is_refused_nothing(
     namespace.create(injected_pod("blocked", claim="llama-7b-claim-0123456789"))
     # Twice: an Event that is there already is patched.
     for number in range(2):
-        with running(plane) as ours:
+        with running_controller(plane) as ours:
             create_all(namespace, [injected_pod(f"llama-{number}")])
             wait_for("its claim is there", namespace.claims, lambda claims: len(claims) == number + 2)  # noqa: B023
             for reason in ("ClaimNameTaken", "NotInjected"):
@@ -85,7 +85,7 @@ def test_it_uses_all_of_its_permissions_and_is_refused_nothing(
     ],
 )
 def test_it_may_not(verb: str, what: str, controlplane: ControlPlane, namespace: Namespace) -> None:
-    permit(controlplane)
+    grant_controller_rbac(controlplane)
     resource, _, subresource = what.partition("/")
     where = ["--subresource", subresource] if subresource else []
     asked = controlplane.kubectl(

@@ -10,15 +10,15 @@ import pytest
 
 from testbed.api import JsonObject
 from testbed.claims import claim, request
-from testbed.controllers import ALONE, LONG, controller, running
+from testbed.controllers import LONG_TESTS, NO_LEADER_ELECTION, controller, running_controller
 from testbed.controlplane import ControlPlane
-from testbed.injected import ANNOTATED, create_all, each_has_its_claim, injected_pod, our_claims
+from testbed.injected_pods import ANNOTATED, create_all, injected_pod, managed_claims, wait_each_pod_has_its_claim
 from testbed.namespaces import Namespace
 from testbed.pods import pod
 from testbed.programs import WebhookServer
-from testbed.relay import Relay
 from testbed.servers import Options
-from testbed.waiting import stays, wait_for
+from testbed.tcp_proxy import TCPProxy
+from testbed.waiting import consistently, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -28,15 +28,15 @@ def test_pods_that_were_created_while_it_was_down_get_their_claims(
 ) -> None:
     create_all(namespace, [pod(generate_name="llama-", annotations=ANNOTATED)] * 50)
     assert namespace.claims() == []
-    with running(controlplane):
-        assert len(each_has_its_claim(namespace)) == 50
+    with running_controller(controlplane):
+        assert len(wait_each_pod_has_its_claim(namespace)) == 50
 
 
 def test_killed_ten_times_in_a_burst_it_misses_none_makes_none_twice_and_touches_no_other(
     controlplane: ControlPlane, webhook: WebhookServer, namespace: Namespace
 ) -> None:
     foreign = [namespace.create(claim(f"mine-{number}", request("gpu.nvidia.com"))) for number in range(5)]
-    ours = controller(controlplane, environment=ALONE)
+    ours = controller(controlplane, environment=NO_LEADER_ELECTION)
     ours.process.start()
     manifests = [pod(generate_name="llama-", annotations=ANNOTATED)] * 300
     try:
@@ -45,12 +45,12 @@ def test_killed_ten_times_in_a_burst_it_misses_none_makes_none_twice_and_touches
             for kills in range(1, 11):
                 # Spread over the burst: in the middle of its work, not before and not after.
                 reached = kills * 25
-                wait_for(f"{reached} claims", lambda: len(our_claims(namespace)), lambda seen: seen >= reached)  # noqa: B023
+                wait_for(f"{reached} claims", lambda: len(managed_claims(namespace)), lambda seen: seen >= reached)  # noqa: B023
                 ours.process.kill()
                 ours.process.start()
             for each in burst:
                 each.result()
-        assert len(each_has_its_claim(namespace)) == 300
+        assert len(wait_each_pod_has_its_claim(namespace)) == 300
         assert len(namespace.claims()) == 305
         assert [namespace.api.get(namespace.path("ResourceClaim", each["metadata"]["name"])) for each in foreign] == (
             foreign
@@ -62,51 +62,53 @@ def test_killed_ten_times_in_a_burst_it_misses_none_makes_none_twice_and_touches
 def test_it_continues_when_the_api_server_was_away(make_controlplane: Callable[[Options], ControlPlane]) -> None:
     plane = make_controlplane(Options())
     namespace = Namespace(plane.api())
-    with running(plane) as ours:
+    with running_controller(plane) as ours:
         create_all(namespace, [injected_pod(f"before-{number}") for number in range(5)])
-        each_has_its_claim(namespace)
+        wait_each_pod_has_its_claim(namespace)
         plane.stop_apiserver()
-        time.sleep(30 if LONG else 8)
+        time.sleep(30 if LONG_TESTS else 8)
         assert ours.get("/healthz") == (200, "ok\n")
         plane.start_apiserver()
         create_all(namespace, [injected_pod(f"after-{number}") for number in range(5)])
-        assert len(each_has_its_claim(namespace, timeout=30)) == 10
+        assert len(wait_each_pod_has_its_claim(namespace, timeout=30)) == 10
 
 
 def test_it_notices_a_connection_that_silently_died(controlplane: ControlPlane, namespace: Namespace) -> None:
     """Within the watch's read timeout, which is 40 seconds. No lease: what is looked at is the watch."""
     with (
-        Relay(int(controlplane.server.rpartition(":")[2])) as relay,
-        running(controlplane, server=relay.url, environment=ALONE),
+        TCPProxy(int(controlplane.server.rpartition(":")[2])) as relay,
+        running_controller(controlplane, server=relay.url, environment=NO_LEADER_ELECTION),
     ):
         namespace.create(injected_pod("before"))
-        each_has_its_claim(namespace)
+        wait_each_pod_has_its_claim(namespace)
         relay.freeze()
         namespace.create(injected_pod("meanwhile"))
-        stays("nothing gets through", namespace.claims, lambda claims: len(claims) == 1, seconds=3)
+        consistently("nothing gets through", namespace.claims, lambda claims: len(claims) == 1, seconds=3)
         relay.thaw()
         # What was open stays silent for ever; only a new connection gets through.
-        assert len(each_has_its_claim(namespace, timeout=60)) == 2
+        assert len(wait_each_pod_has_its_claim(namespace, timeout=60)) == 2
 
 
 def test_a_claim_that_somebody_deleted_is_made_again(controlplane: ControlPlane, namespace: Namespace) -> None:
-    with running(controlplane):
+    with running_controller(controlplane):
         namespace.create(injected_pod("llama"))
-        (before,) = each_has_its_claim(namespace)
+        (before,) = wait_each_pod_has_its_claim(namespace)
         namespace.api.delete(namespace.path("ResourceClaim", before["metadata"]["name"]))
         wait_for(
-            "another claim is there", lambda: uids(our_claims(namespace)), lambda seen: seen not in ([], uids([before]))
+            "another claim is there",
+            lambda: uids(managed_claims(namespace)),
+            lambda seen: seen not in ([], uids([before])),
         )
-        each_has_its_claim(namespace)
+        wait_each_pod_has_its_claim(namespace)
 
 
 def test_a_pod_that_was_created_anew_under_its_name_gets_a_claim_of_its_own(
     controlplane: ControlPlane, namespace: Namespace
 ) -> None:
-    with running(controlplane):
+    with running_controller(controlplane):
         for _ in range(3):
             namespace.create(injected_pod("llama-0"))
-            each_has_its_claim(namespace)
+            wait_each_pod_has_its_claim(namespace)
             namespace.delete_pod("llama-0")
         namespace.wait_claims(0)
 

@@ -7,31 +7,31 @@ from collections.abc import Iterator
 import pytest
 
 from testbed.api import ApiError, JsonObject
-from testbed.controllers import Controller, operated
+from testbed.controllers import Controller, running_webhook_and_controller
 from testbed.controlplane import ControlPlane
-from testbed.foreign import ForeignWebhook, refuse
-from testbed.injected import ANNOTATED, each_has_its_claim
+from testbed.injected_pods import ANNOTATED, wait_each_pod_has_its_claim
 from testbed.namespaces import Namespace
 from testbed.pods import deployment, pod
-from testbed.waiting import stays, wait_for
-from testbed.webhooks import MUTATING, calls, registered_for_pods
+from testbed.stub_webhook import StubWebhook, deny
+from testbed.waiting import consistently, wait_for
+from testbed.webhooks import MUTATING, call_count, registered_for_pods
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
 def cluster(controlplane: ControlPlane) -> Iterator[Controller]:
-    with operated(controlplane) as ours:
+    with running_webhook_and_controller(controlplane) as ours:
         yield ours
 
 
 def refused(plane: ControlPlane, namespace: Namespace, manifest: JsonObject | None = None) -> str:
     """Creates an annotated pod that the webhook injects and a later step refuses; the message. Then no claim comes."""
-    before = calls(plane, MUTATING)
+    before = call_count(plane, MUTATING)
     with pytest.raises(ApiError) as refusal:
         namespace.create(manifest or pod("llama", annotations=ANNOTATED))
-    assert calls(plane, MUTATING) > before
-    stays("there is no claim", namespace.claims, lambda claims: not claims, seconds=2)
+    assert call_count(plane, MUTATING) > before
+    consistently("there is no claim", namespace.claims, lambda claims: not claims, seconds=2)
     assert namespace.pods() == []
     return refusal.value.message
 
@@ -61,7 +61,7 @@ def test_a_pod_that_another_webhook_refuses_leaves_no_claim(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace
 ) -> None:
     with (
-        ForeignWebhook(lambda request: refuse("not here")) as other,
+        StubWebhook(lambda request: deny("not here")) as other,
         registered_for_pods(controlplane, other.url, other.ca),
     ):
         assert "not here" in refused(controlplane, namespace)
@@ -74,8 +74,8 @@ def test_a_deployment_that_is_refused_again_and_again_leaves_no_claim(
     namespace.create(quota)
     used = namespace.path("ResourceQuota", "two")
     wait_for("the quota is in effect", lambda: namespace.api.get(used).get("status", {}).get("hard"))
-    before = calls(controlplane, MUTATING)
+    before = call_count(controlplane, MUTATING)
     namespace.create(deployment("llama", 5, ANNOTATED))
-    wait_for("more pods were injected than there may be", lambda: calls(controlplane, MUTATING) > before + 4)
-    assert len(each_has_its_claim(namespace)) == 2
-    stays("there are as many claims as pods", namespace.claims, lambda claims: len(claims) == 2, seconds=2)
+    wait_for("more pods were injected than there may be", lambda: call_count(controlplane, MUTATING) > before + 4)
+    assert len(wait_each_pod_has_its_claim(namespace)) == 2
+    consistently("there are as many claims as pods", namespace.claims, lambda claims: len(claims) == 2, seconds=2)

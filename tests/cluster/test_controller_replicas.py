@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from testbed.controllers import LEASE, NAMESPACE, Controller, controller, running
+from testbed.controllers import LEASE, NAMESPACE, Controller, controller, running_controller
 from testbed.controlplane import ControlPlane
-from testbed.injected import create_all, each_has_its_claim, injected_pod
+from testbed.injected_pods import create_all, injected_pod, wait_each_pod_has_its_claim
 from testbed.namespaces import Namespace
 from testbed.paths import path
-from testbed.relay import Relay
-from testbed.waiting import stays, wait_for
+from testbed.tcp_proxy import TCPProxy
+from testbed.waiting import consistently, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -51,7 +51,7 @@ def test_of_two_replicas_one_acts_and_both_are_ready(
 ) -> None:
     first, second = replicas
     create_all(namespace, [injected_pod(f"llama-{number}") for number in range(20)])
-    each_has_its_claim(namespace)
+    wait_each_pod_has_its_claim(namespace)
     assert (created(first), created(second)) == (20, 0)
     assert not leads(second)
     assert first.get("/readyz")[0] == second.get("/readyz")[0] == 200
@@ -62,10 +62,10 @@ def test_when_the_leader_is_killed_the_other_one_goes_on(
 ) -> None:
     first, second = replicas
     namespace.create(injected_pod("before"))
-    each_has_its_claim(namespace)
+    wait_each_pod_has_its_claim(namespace)
     first.process.kill()
     namespace.create(injected_pod("after"))
-    assert len(each_has_its_claim(namespace, timeout=FAILOVER_SECONDS)) == 2
+    assert len(wait_each_pod_has_its_claim(namespace, timeout=FAILOVER_SECONDS)) == 2
     assert leads(second)
 
 
@@ -77,7 +77,7 @@ def test_a_leader_that_stops_hands_over_at_once(
     assert first.process.stop() == 0
     namespace.create(injected_pod("after"))
     # Well within the 12 seconds after which a lease runs out.
-    each_has_its_claim(namespace, timeout=8)
+    wait_each_pod_has_its_claim(namespace, timeout=8)
     assert holder(controlplane) not in ("", before)
     assert leads(second)
 
@@ -86,9 +86,9 @@ def test_a_leader_that_cannot_renew_its_lease_stops_acting_before_another_one_be
     controlplane: ControlPlane, namespace: Namespace
 ) -> None:
     with (
-        Relay(int(controlplane.server.rpartition(":")[2])) as relay,
-        running(controlplane, server=relay.url) as cut_off,
-        running(controlplane) as other,
+        TCPProxy(int(controlplane.server.rpartition(":")[2])) as relay,
+        running_controller(controlplane, server=relay.url) as cut_off,
+        running_controller(controlplane) as other,
     ):
         wait_for("the one behind the relay leads", lambda: leads(cut_off))
         relay.freeze()
@@ -106,12 +106,12 @@ def test_a_leader_that_cannot_renew_its_lease_stops_acting_before_another_one_be
         # It comes back as one that waits.
         relay.thaw()
         relay.cut()
-        stays("never do both lead", both, lambda seen: not seen, seconds=5)
+        consistently("never do both lead", both, lambda seen: not seen, seconds=5)
 
 
 def test_a_replica_that_waits_reports_no_queue(replicas: tuple[Controller, Controller], namespace: Namespace) -> None:
     create_all(namespace, [injected_pod(f"llama-{number}") for number in range(20)])
-    each_has_its_claim(namespace)
+    wait_each_pod_has_its_claim(namespace)
     assert [replica.metric("modelfit_queue_depth") for replica in replicas] == [0, 0]
 
 
@@ -122,14 +122,14 @@ def test_it_ends_within_two_seconds_of_being_asked(controlplane: ControlPlane, n
     ours.start()
     create_all(namespace, [injected_pod(f"llama-{number}") for number in range(20)])
     assert ends_quickly(ours) == 0
-    with Relay(int(controlplane.server.rpartition(":")[2])) as relay:
+    with TCPProxy(int(controlplane.server.rpartition(":")[2])) as relay:
         ours = controller(controlplane, server=relay.url)
         ours.start()
         relay.freeze()
         namespace.create(injected_pod("unseen"))
         assert ends_quickly(ours) == 0
-    with running(controlplane):
-        assert len(each_has_its_claim(namespace)) == 21
+    with running_controller(controlplane):
+        assert len(wait_each_pod_has_its_claim(namespace)) == 21
 
 
 def ends_quickly(ours: Controller) -> int:

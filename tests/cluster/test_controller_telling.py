@@ -10,14 +10,14 @@ import pytest
 import yaml
 
 from testbed.claims import claim, request
-from testbed.controllers import ALONE, NAMESPACE, RULES, controller, running
+from testbed.controllers import NAMESPACE, NO_LEADER_ELECTION, RULES, controller, running_controller
 from testbed.controlplane import ControlPlane
-from testbed.injected import create_all, each_has_its_claim, injected_pod
+from testbed.injected_pods import create_all, injected_pod, wait_each_pod_has_its_claim
 from testbed.namespaces import Namespace
 from testbed.paths import path
 from testbed.rbac import grant
 from testbed.servers import Options
-from testbed.waiting import stays, wait_for
+from testbed.waiting import consistently, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -28,7 +28,7 @@ def test_a_missing_permission_is_told_about(controlplane: ControlPlane, namespac
     for rule in rules:
         rule["verbs"] = [verb for verb in rule["verbs"] if rule["resources"] != ["resourceclaims"] or verb != "create"]
     grant(controlplane.api(), user, rules, name="limited-by-test")
-    with running(controlplane, kubeconfig=controlplane.kubeconfig(user), environment=ALONE):
+    with running_controller(controlplane, kubeconfig=controlplane.kubeconfig(user), environment=NO_LEADER_ELECTION):
         namespace.create(injected_pod("llama"))
         (told,) = wait_for("the pod has its Event", lambda: namespace.events(name="llama", reason="Forbidden"))
         assert "modelfit's service account lacks the permission (RBAC)" in told["message"]
@@ -44,10 +44,10 @@ def test_a_namespace_that_is_being_deleted_is_not_tried_again(
     namespace.create(injected_pod("llama"))
     plane.controller_manager.stop()
     plane.api().delete(path("Namespace", None, namespace.name))
-    with running(plane) as ours:
+    with running_controller(plane) as ours:
         kind = "NamespaceTerminating"
         wait_for("it has tried", lambda: ours.metric("modelfit_reconcile_total", result=kind) == 1)
-        stays(
+        consistently(
             "it does not try again",
             lambda: ours.metric("modelfit_reconcile_total", result=kind),
             lambda count: count == 1,
@@ -61,7 +61,7 @@ def test_many_pods_that_wait_for_one_reason_do_not_flood(controlplane: ControlPl
     """At most a burst of 25 for a namespace, and then one a second."""
     namespace.create(claim("foreign-claim-0123456789", request("gpu.nvidia.com")))
     create_all(namespace, [injected_pod(f"llama-{number}", claim="foreign-claim-0123456789") for number in range(200)])
-    with running(controlplane) as ours:
+    with running_controller(controlplane) as ours:
         began = time.monotonic()
         taken = {"result": "ClaimNameTaken"}
         wait_for("all were looked at", lambda: ours.metric("modelfit_reconcile_total", **taken) >= 200)
@@ -69,7 +69,7 @@ def test_many_pods_that_wait_for_one_reason_do_not_flood(controlplane: ControlPl
         assert 1 <= told <= 25 + (time.monotonic() - began) + 1
         assert ours.metric("modelfit_events_total", reason="ClaimNameTaken", result="suppressed") > 0
     # A fresh start says it again on the same Events.
-    with running(controlplane) as ours:
+    with running_controller(controlplane) as ours:
         wait_for("it has told", lambda: ours.metric("modelfit_events_total", result="written") >= 25)
         names = [each["involvedObject"]["name"] for each in namespace.events(reason="ClaimNameTaken")]
         assert len(names) == len(set(names))
@@ -78,11 +78,11 @@ def test_many_pods_that_wait_for_one_reason_do_not_flood(controlplane: ControlPl
 def test_what_it_did_is_in_the_log_as_json_and_without_the_token(
     controlplane: ControlPlane, namespace: Namespace
 ) -> None:
-    made = controller(controlplane, environment=ALONE | {"MODELFIT_LOG_LEVEL": "debug"})
+    made = controller(controlplane, environment=NO_LEADER_ELECTION | {"MODELFIT_LOG_LEVEL": "debug"})
     try:
         made.start()
         namespace.create(injected_pod("llama"))
-        each_has_its_claim(namespace)
+        wait_each_pod_has_its_claim(namespace)
         assert made.process.stop() == 0
     finally:
         made.process.kill()
@@ -93,9 +93,9 @@ def test_what_it_did_is_in_the_log_as_json_and_without_the_token(
 
 
 def test_probes_and_metrics_are_answered_in_plain_http(controlplane: ControlPlane, namespace: Namespace) -> None:
-    with running(controlplane) as ours:
+    with running_controller(controlplane) as ours:
         namespace.create(injected_pod("llama"))
-        each_has_its_claim(namespace)
+        wait_each_pod_has_its_claim(namespace)
         assert ours.get("/healthz") == (200, "ok\n")
         assert ours.get("/readyz") == (200, "ok\n")
         assert ours.get("/elsewhere") == (404, "want one of /healthz, /readyz, /metrics\n")
@@ -106,7 +106,7 @@ def test_probes_and_metrics_are_answered_in_plain_http(controlplane: ControlPlan
 
 
 def test_a_port_that_is_taken_stops_the_start_and_says_so(controlplane: ControlPlane) -> None:
-    with running(controlplane) as ours:
+    with running_controller(controlplane) as ours:
         second = controller(controlplane)
         taken = ours.url.rpartition(":")[2]
         second.process.arguments[-1] = taken

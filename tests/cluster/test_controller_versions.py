@@ -9,15 +9,15 @@ import pytest
 
 from testbed.api import JsonObject
 from testbed.claims import allocated
-from testbed.controllers import ALONE, LONG, controller, running
+from testbed.controllers import LONG_TESTS, NO_LEADER_ELECTION, controller, running_controller
 from testbed.controlplane import ControlPlane
-from testbed.injected import each_has_its_claim, injected_pod
+from testbed.injected_pods import injected_pod, wait_each_pod_has_its_claim
 from testbed.inventory import Inventory
 from testbed.namespaces import Namespace
 from testbed.paths import path
 from testbed.servers import Options
 from testbed.waiting import wait_for
-from tests.cluster.drivers import nvidia
+from tests.vendors import nvidia
 
 pytestmark = pytest.mark.cluster
 
@@ -51,14 +51,14 @@ def test_where_only_a_beta_version_is_served_claims_have_its_shape_and_go_on_whe
     plane = make_controlplane(Options(runtime_config=only(version)))
     namespace = Namespace(plane.api(), version=version)
     inventory = Inventory(plane.api(), version)
-    inventory.install("nvidia")
+    inventory.install(*nvidia.CLASSES)
     inventory.node(
         nvidia.gpu("gpu-0", "4Gi"), nvidia.gpu("gpu-1", None), nvidia.gpu("gpu-2", "40Gi"), nvidia.gpu("gpu-3")
     )
     # Alone: after an outage the lease would take its time, and this is about versions.
-    with running(plane, environment=ALONE):
+    with running_controller(plane, environment=NO_LEADER_ELECTION):
         namespace.create(injected_pod("before"))
-        (claim,) = each_has_its_claim(namespace)
+        (claim,) = wait_each_pod_has_its_claim(namespace)
         assert asked_class(claim, version) == NVIDIA
         assert written_as(namespace, version, "before") == f"resource.k8s.io/{version}"
 
@@ -76,7 +76,7 @@ def test_where_only_a_beta_version_is_served_claims_have_its_shape_and_go_on_whe
         plane.stop_apiserver()
         plane.start_apiserver(runtime_config=only("v1"))
         namespace.create(injected_pod("after"))
-        each_has_its_claim(namespace)
+        wait_each_pod_has_its_claim(namespace)
         assert written_as(namespace, "v1", "after") == "resource.k8s.io/v1"
         # This release's scheduler speaks v1: everything that waited is allocated now, the oldest too.
         name = namespace.pod("before")["metadata"]["annotations"]["llmfit.ai/claim"]
@@ -91,7 +91,7 @@ def test_where_only_a_beta_version_is_served_claims_have_its_shape_and_go_on_whe
 def spoken_for_a_new_pod(namespace: Namespace) -> str:
     """The version in which the claim of a pod created just now is written."""
     made = namespace.create(injected_pod(generate_name="probe-"))["metadata"]["name"]
-    each_has_its_claim(namespace)
+    wait_each_pod_has_its_claim(namespace)
     version = written_as(namespace, "v1", made)
     namespace.delete_pod(made)
     return version
@@ -102,7 +102,7 @@ def test_where_no_version_is_served_it_says_so_and_starts_when_one_is(
 ) -> None:
     plane = make_controlplane(Options(runtime_config=only()))
     namespace = Namespace(plane.api())
-    ours = controller(plane, environment=ALONE)
+    ours = controller(plane, environment=NO_LEADER_ELECTION)
     try:
         ours.process.start()
         ours.process.wait_url(f"{ours.url}/healthz")
@@ -112,11 +112,11 @@ def test_where_no_version_is_served_it_says_so_and_starts_when_one_is(
         assert status == 503
         assert "no version of resource.k8s.io" in text
         namespace.create(injected_pod("llama"))
-        time.sleep(30 if LONG else 3)
+        time.sleep(30 if LONG_TESTS else 3)
         assert ours.get("/healthz")[0] == 200
         plane.stop_apiserver()
         plane.start_apiserver(runtime_config=only("v1"))
         ours.process.wait_url(f"{ours.url}/readyz", timeout=60)
-        each_has_its_claim(namespace)
+        wait_each_pod_has_its_claim(namespace)
     finally:
         ours.process.kill()

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from testbed.api import ApiError
-from testbed.controllers import running
+from testbed.controllers import running_controller
 from testbed.controlplane import ControlPlane
-from testbed.injected import ANNOTATED
+from testbed.injected_pods import ANNOTATED
 from testbed.namespaces import Namespace
 from testbed.paths import path
 from testbed.pods import deployment, pod
 from testbed.programs import WebhookServer, webhook_server
-from testbed.waiting import stays, wait_for
-from testbed.webhooks import MUTATING, VALIDATING, calls, registered
+from testbed.waiting import consistently, wait_for
+from testbed.webhooks import MUTATING, VALIDATING, call_count, registered
 
 pytestmark = pytest.mark.cluster
 
@@ -38,7 +38,7 @@ def dead(controlplane: ControlPlane) -> Iterator[WebhookServer]:
 
 def attempts(plane: ControlPlane) -> float:
     """Calls of our webhooks that the API server made or tried, by its own count."""
-    return sum(calls(plane, webhook) for webhook in (MUTATING, VALIDATING))
+    return sum(call_count(plane, webhook) for webhook in (MUTATING, VALIDATING))
 
 
 def test_under_fail_an_annotated_pod_is_refused_and_others_are_created_at_once(
@@ -56,12 +56,12 @@ def test_under_fail_an_annotated_pod_is_refused_and_others_are_created_at_once(
 def test_a_deployment_gets_its_pods_when_the_webhook_is_back(
     controlplane: ControlPlane, webhook: WebhookServer, namespace: Namespace
 ) -> None:
-    with running(controlplane):
+    with running_controller(controlplane):
         namespace.create(deployment("before", 1, ANNOTATED))
         namespace.wait_claims(1)
         webhook.process.kill()
         namespace.delete_pod(namespace.pods()[0]["metadata"]["name"])
-        stays("no pod is created", namespace.pods, lambda pods: not pods, seconds=2)
+        consistently("no pod is created", namespace.pods, lambda pods: not pods, seconds=2)
         webhook.start()
         # The ReplicaSet's own back-off decides when.
         wait_for("the pod is there again", namespace.pods, timeout=60)
@@ -99,7 +99,7 @@ def test_under_ignore_an_event_says_that_the_pod_was_not_injected(
         namespace.set_phase("finished", "Succeeded")
         left_alone.create(pod("llama", annotations=ANNOTATED))
         try:
-            with running(controlplane, environment=OFTEN) as ours:
+            with running_controller(controlplane, environment=OFTEN) as ours:
                 (event,) = wait_for(
                     "the pod has its Event", lambda: namespace.events(name="llama", reason="NotInjected")
                 )
@@ -108,7 +108,7 @@ def test_under_ignore_an_event_says_that_the_pod_was_not_injected(
                 assert "delete it, and have it created anew" in event["message"]
                 wait_for("so has the one with a wrong fit", lambda: namespace.events(name="wrong"))
                 # Looked at again and again, told about once.
-                stays(
+                consistently(
                     "there are two Events",
                     lambda: [each["count"] for each in namespace.events(reason="NotInjected")],
                     lambda counts: counts == [1, 1],
@@ -121,8 +121,8 @@ def test_under_ignore_an_event_says_that_the_pod_was_not_injected(
                 assert left_alone.events(reason="NotInjected") == []
                 assert namespace.claims() == []
             # Neither does a controller that was started again begin anew.
-            with running(controlplane, environment=OFTEN):
-                stays(
+            with running_controller(controlplane, environment=OFTEN):
+                consistently(
                     "there are two Events",
                     lambda: len(namespace.events(reason="NotInjected")),
                     lambda count: count == 2,
@@ -143,7 +143,7 @@ def test_an_annotation_that_comes_after_the_pod_is_told_of_at_once_and_in_an_eve
         with registered(controlplane, server.url, server.files.ca.read_bytes()):
             said = controlplane.kubectl("annotate", "pod", "llama", "--namespace", namespace.name, change).ok()
         assert [each for each in said.warnings if "does nothing on a pod that exists already" in each]
-        with running(controlplane, environment=OFTEN):
+        with running_controller(controlplane, environment=OFTEN):
             (event,) = wait_for("the pod has its Event", lambda: namespace.events(name="llama", reason="NotInjected"))
         assert "was not asked when the pod was created, or the annotation came after that" in event["message"]
         assert "delete it, and have it created anew" in event["message"]

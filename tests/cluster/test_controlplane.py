@@ -13,7 +13,7 @@ import pytest
 
 from testbed import workspace
 from testbed.api import ApiError, JsonObject, UnreachableError
-from testbed.claims import Allocated, allocated, at_least, claim, request
+from testbed.claims import AllocatedDevice, allocated, at_least, claim, request
 from testbed.controlplane import ControlPlane
 from testbed.devices import Device
 from testbed.inventory import Inventory
@@ -23,8 +23,8 @@ from testbed.paths import path
 from testbed.pods import deployment, pod
 from testbed.rbac import grant
 from testbed.servers import Options
-from testbed.waiting import stays, wait_for
-from tests.cluster.drivers import example, nvidia
+from testbed.waiting import consistently, wait_for
+from tests.vendors import example, hami, llmfit, nvidia
 
 pytestmark = pytest.mark.cluster
 
@@ -32,12 +32,12 @@ LARGE_ENOUGH = request(nvidia.DRIVER, at_least(nvidia.DRIVER, "8Gi"))
 
 
 @pytest.fixture
-def large_gpu(inventory: Inventory) -> Allocated:
+def large_gpu(inventory: Inventory) -> AllocatedDevice:
     """A node on which one device will do, behind three that won't: too small, without memory, another driver's."""
-    inventory.install("nvidia", "example")
+    inventory.install(*nvidia.CLASSES, *example.CLASSES)
     too_small, unknown = nvidia.gpu("gpu-0", "4Gi"), nvidia.gpu("gpu-1", None)
     node = inventory.node(too_small, unknown, example.gpu("gpu-2"), nvidia.gpu("gpu-3", "40Gi"))
-    return Allocated(nvidia.DRIVER, node, "gpu-3")
+    return AllocatedDevice(nvidia.DRIVER, node, "gpu-3")
 
 
 def pod_with_claim(namespace: Namespace, name: str) -> JsonObject:
@@ -55,28 +55,28 @@ def test_the_binaries_say_which_kubernetes_they_are(controlplane: ControlPlane) 
     assert version["gitVersion"] in client
 
 
-def test_a_claim_is_allocated_the_one_device_that_will_do(namespace: Namespace, large_gpu: Allocated) -> None:
+def test_a_claim_is_allocated_the_one_device_that_will_do(namespace: Namespace, large_gpu: AllocatedDevice) -> None:
     assert allocated(pod_with_claim(namespace, "a")) == [large_gpu]
     assert namespace.pod("a")["spec"]["nodeName"] == large_gpu.pool
 
 
-def test_a_claim_goes_away_when_its_pod_is_deleted(namespace: Namespace, large_gpu: Allocated) -> None:
+def test_a_claim_goes_away_when_its_pod_is_deleted(namespace: Namespace, large_gpu: AllocatedDevice) -> None:
     pod_with_claim(namespace, "a")
     namespace.delete_pod("a")
     namespace.wait_claims(0)
 
 
-def test_a_claim_goes_away_when_its_pod_succeeds(namespace: Namespace, large_gpu: Allocated) -> None:
+def test_a_claim_goes_away_when_its_pod_succeeds(namespace: Namespace, large_gpu: AllocatedDevice) -> None:
     pod_with_claim(namespace, "a")
     namespace.set_phase("a", "Succeeded")
     namespace.wait_claims(0)
     assert namespace.pod("a")["status"]["phase"] == "Succeeded"
 
 
-def test_a_claim_stays_while_its_pod_runs(namespace: Namespace, large_gpu: Allocated) -> None:
+def test_a_claim_stays_while_its_pod_runs(namespace: Namespace, large_gpu: AllocatedDevice) -> None:
     pod_with_claim(namespace, "a")
     namespace.set_phase("a", "Running")
-    stays("the claim of a running pod exists", namespace.claims, lambda claims: len(claims) == 1, seconds=2)
+    consistently("the claim of a running pod exists", namespace.claims, lambda claims: len(claims) == 1, seconds=2)
 
 
 def test_a_rollout_leaves_pods_for_the_test_to_end(namespace: Namespace, inventory: Inventory) -> None:
@@ -104,7 +104,7 @@ def test_nodes_stay_ready_without_a_kubelet(make_controlplane: Callable[[Options
     impatient = ("--node-monitor-period=500ms", "--node-monitor-grace-period=2s")
     plane = make_controlplane(Options(controller_manager_flags=impatient))
     create_node(plane.api(), "node-a")
-    stays("node-a is ready", lambda: is_ready(plane.api(), "node-a"), seconds=6)
+    consistently("node-a is ready", lambda: is_ready(plane.api(), "node-a"), seconds=6)
 
 
 def test_only_the_api_versions_asked_for_are_served(make_controlplane: Callable[[Options], ControlPlane]) -> None:
@@ -114,7 +114,7 @@ def test_only_the_api_versions_asked_for_are_served(make_controlplane: Callable[
     group = api.get("/apis/resource.k8s.io")
     assert [version["version"] for version in group["versions"]] == ["v1beta1"]
     inventory = Inventory(api, "v1beta1")
-    inventory.install("nvidia", "hami", "llmfit")
+    inventory.install(*nvidia.CLASSES, *hami.CLASSES, *llmfit.CLASSES)
     node = inventory.node(nvidia.gpu("gpu-0", None), nvidia.gpu("gpu-1", "40Gi"))
     namespace = Namespace(api, version="v1beta1")
     owner = namespace.create(pod("a", claims={"gpu": "a-claim"}))
@@ -128,7 +128,7 @@ def test_only_the_api_versions_asked_for_are_served(make_controlplane: Callable[
     namespace.wait_bound("a")
     found = api.get(path("ResourceClaim", namespace.name, "a-claim"))
     assert found["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] == nvidia.DRIVER
-    assert allocated(found) == [Allocated(nvidia.DRIVER, node, "gpu-1")]
+    assert allocated(found) == [AllocatedDevice(nvidia.DRIVER, node, "gpu-1")]
 
 
 def test_feature_gates_reach_the_api_server(make_controlplane: Callable[[Options], ControlPlane]) -> None:
@@ -145,7 +145,7 @@ def test_the_api_server_comes_back_with_its_data(
 ) -> None:
     plane = make_controlplane(Options())
     namespace, inventory = Namespace(plane.api()), Inventory(plane.api())
-    inventory.install("nvidia")
+    inventory.install(*nvidia.CLASSES)
     inventory.node(nvidia.gpu("gpu-0", "40Gi"))
     before = pod_with_claim(namespace, "a")
     plane.stop_apiserver(kill=kill)
@@ -183,7 +183,7 @@ def test_a_user_that_was_not_declared_is_an_error_that_says_so(controlplane: Con
 
 def test_an_inventory_leaves_nothing(controlplane: ControlPlane) -> None:
     inventory = Inventory(controlplane.api())
-    inventory.install("nvidia")
+    inventory.install(*nvidia.CLASSES)
     inventory.node(nvidia.gpu("gpu-0"))
     inventory.clear()
     for kind in ("Node", "ResourceSlice", "DeviceClass"):

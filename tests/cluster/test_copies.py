@@ -10,17 +10,17 @@ import pytest
 
 from testbed.api import JsonObject
 from testbed.claims import allocated
-from testbed.controllers import Controller, operated
+from testbed.controllers import Controller, running_webhook_and_controller
 from testbed.controlplane import ControlPlane
-from testbed.foreign import ForeignWebhook, allow
-from testbed.injected import ANNOTATED, each_has_its_claim
+from testbed.injected_pods import ANNOTATED, wait_each_pod_has_its_claim
 from testbed.inventory import Inventory
 from testbed.kubectl import Result
 from testbed.namespaces import Namespace
 from testbed.pods import deployment, job, pod
+from testbed.stub_webhook import StubWebhook, allow
 from testbed.waiting import wait_for
-from testbed.webhooks import MUTATING, calls, registered_for_pods
-from tests.cluster.drivers import nvidia
+from testbed.webhooks import MUTATING, call_count, registered_for_pods
+from tests.vendors import nvidia
 
 pytestmark = pytest.mark.cluster
 
@@ -31,13 +31,13 @@ WITHOUT_GPU = '{"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 0}'
 
 @pytest.fixture(scope="module")
 def cluster(controlplane: ControlPlane) -> Iterator[Controller]:
-    with operated(controlplane) as ours:
+    with running_webhook_and_controller(controlplane) as ours:
         yield ours
 
 
 @pytest.fixture
 def devices(inventory: Inventory) -> None:
-    inventory.install("nvidia")
+    inventory.install(*nvidia.CLASSES)
     inventory.node(*(nvidia.gpu(f"gpu-{number}", "80Gi") for number in range(6)))
 
 
@@ -70,7 +70,7 @@ def each_on_its_own_device(namespace: Namespace, pods: int) -> None:
     wait_for(f"{pods} pods are there", namespace.pods, lambda made: len(made) == pods)
     for made in namespace.pods():
         namespace.wait_bound(made["metadata"]["name"])
-    taken = [device for claim in each_has_its_claim(namespace) for device in allocated(claim)]
+    taken = [device for claim in wait_each_pod_has_its_claim(namespace) for device in allocated(claim)]
     assert len(set(taken)) == len(taken) == pods
 
 
@@ -155,7 +155,7 @@ def test_a_pod_that_is_created_anew_as_it_was_keeps_the_name_and_gets_the_claim_
     name = claim_of(namespace.create(pod("llama", annotations=ANNOTATED)))
     for _ in range(3):
         namespace.wait_bound("llama")
-        (before,) = each_has_its_claim(namespace)
+        (before,) = wait_each_pod_has_its_claim(namespace)
         manifest = exported(controlplane, namespace, "llama")
         namespace.delete_pod("llama")
         result = create(controlplane, manifest).ok()
@@ -183,11 +183,11 @@ def test_a_pod_that_is_seen_twice_in_its_admission_keeps_its_claim(
         return allow(patch=[] if here else [{"op": "add", "path": "/spec/containers/0", "value": sidecar}])
 
     target = pod(None if generated else "llama", generate_name="llama-", annotations=ANNOTATED)
-    with ForeignWebhook(decide) as other, registered_for_pods(controlplane, other.url, other.ca, mutating=True):
-        before = calls(controlplane, MUTATING)
+    with StubWebhook(decide) as other, registered_for_pods(controlplane, other.url, other.ca, mutating=True):
+        before = call_count(controlplane, MUTATING)
         answer = namespace.api.send("POST", namespace.path("Pod"), target)
         assert answer.status == 201
-        assert calls(controlplane, MUTATING) == before + 2
+        assert call_count(controlplane, MUTATING) == before + 2
     (first, *_) = seen
     assert ("name" in first["metadata"]) is not generated
     made = namespace.pods()[0]
@@ -199,4 +199,4 @@ def test_a_pod_that_is_seen_twice_in_its_admission_keeps_its_claim(
     assert not any("another pod" in warning for warning in answer.warnings)
     into = f"{namespace.name}/llama{'-*' if generated else ''}"
     assert made["metadata"]["annotations"]["llmfit.ai/injected-into"] == into
-    each_has_its_claim(namespace)
+    wait_each_pod_has_its_claim(namespace)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.metrics import total
+from testbed.metrics import sum_samples
 
 PAGE = """\
 # HELP calls_total Calls.
@@ -16,12 +16,12 @@ plain 1.5
 
 
 def test_samples_with_the_labels_are_summed() -> None:
-    assert total(PAGE, "calls_total", name="a") == 5
-    assert total(PAGE, "calls_total", name="a", code="500") == 3
-    assert total(PAGE, "calls_total") == 15
-    assert total(PAGE, "plain") == 1.5
+    assert sum_samples(PAGE, "calls_total", name="a") == 5
+    assert sum_samples(PAGE, "calls_total", name="a", code="500") == 3
+    assert sum_samples(PAGE, "calls_total") == 15
+    assert sum_samples(PAGE, "plain") == 1.5
 
 
 def test_no_such_sample_is_zero() -> None:
-    assert total(PAGE, "calls_total", name="c") == 0
-    assert total(PAGE, "calls") == 0
+    assert sum_samples(PAGE, "calls_total", name="c") == 0
+    assert sum_samples(PAGE, "calls") == 0

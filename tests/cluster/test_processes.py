@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from testbed import workspace
-from testbed.processes import Process, ProcessEndedError
+from testbed.processes import Process, ProcessExitedError
 from testbed.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[(__package__ or "").count(".") + 1]
@@ -88,7 +88,7 @@ def test_a_process_outlives_the_thread_that_asked_for_it() -> None:
 def test_waiting_for_a_url_ends_at_once_when_the_process_does() -> None:
     process = python("import sys; sys.exit('no such option')")
     process.start()
-    with pytest.raises(ProcessEndedError, match=r"python ended with code 1; the end of .*\nno such option"):
+    with pytest.raises(ProcessExitedError, match=r"python ended with code 1; the end of .*\nno such option"):
         process.wait_url("http://127.0.0.1:9/", timeout=60)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from testbed.relay import Relay
+from testbed.tcp_proxy import TCPProxy
 from testbed.waiting import wait_for
 
 
@@ -30,15 +30,15 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 @pytest.fixture
-def relay() -> Iterator[Relay]:
+def relay() -> Iterator[TCPProxy]:
     with _Server(("127.0.0.1", 0), _Echo) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        with Relay(server.server_address[1]) as made:
+        with TCPProxy(server.server_address[1]) as made:
             yield made
         server.shutdown()
 
 
-def connect(relay: Relay) -> socket.socket:
+def connect(relay: TCPProxy) -> socket.socket:
     made = socket.create_connection(("127.0.0.1", int(relay.url.rpartition(":")[2])), timeout=5)
     made.settimeout(1)
     return made
@@ -49,14 +49,14 @@ def echo(connection: socket.socket, text: bytes) -> bytes:
     return connection.recv(1024)
 
 
-def test_bytes_pass_both_ways(relay: Relay) -> None:
+def test_bytes_pass_both_ways(relay: TCPProxy) -> None:
     with connect(relay) as one, connect(relay) as two:
         assert (echo(one, b"one"), echo(two, b"two")) == (b"one", b"two")
         assert relay.connections() == 2
     wait_for("closed connections are forgotten", lambda: relay.connections() == 0)
 
 
-def test_frozen_it_is_silent_and_nothing_is_closed(relay: Relay) -> None:
+def test_frozen_it_is_silent_and_nothing_is_closed(relay: TCPProxy) -> None:
     with connect(relay) as old:
         assert echo(old, b"before") == b"before"
         relay.freeze()
@@ -71,7 +71,7 @@ def test_frozen_it_is_silent_and_nothing_is_closed(relay: Relay) -> None:
             echo(old, b"still lost")
 
 
-def test_a_cut_closes_what_there_is_and_lets_new_ones_through(relay: Relay) -> None:
+def test_a_cut_closes_what_there_is_and_lets_new_ones_through(relay: TCPProxy) -> None:
     with connect(relay) as old:
         assert echo(old, b"before") == b"before"
         relay.cut()
@@ -93,7 +93,7 @@ def test_each_connection_goes_where_it_is_told_to_and_is_closed_where_that_is_no
         for server in (one, two):
             threading.Thread(target=server.serve_forever, daemon=True).start()
         answers += [one.server_address[1], two.server_address[1], None]
-        with Relay(choose) as relay:
+        with TCPProxy(choose) as relay:
             with connect(relay) as connection:
                 assert echo(connection, b"text") == b"text"
             with connect(relay) as connection:

@@ -6,7 +6,7 @@ import pytest
 
 from testbed.programs import WebhookServer
 from testbed.service import STALE_SECONDS, Endpoints, is_ready
-from testbed.waiting import stays, wait_for
+from testbed.waiting import consistently, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -29,7 +29,7 @@ def test_who_is_ready_is_chosen_and_who_has_gone_is_for_a_moment_only(server: We
         wait_for("it is chosen", lambda: chosen(endpoints) == port)
         server.process.kill()
         assert not is_ready(port)
-        stays("it is still chosen", lambda: chosen(endpoints), lambda seen: seen == port, seconds=STALE_SECONDS)
+        consistently("it is still chosen", lambda: chosen(endpoints), lambda seen: seen == port, seconds=STALE_SECONDS)
         wait_for("it is not chosen any more", lambda: chosen(endpoints) is None)
         server.start()
         wait_for("it is chosen again", lambda: chosen(endpoints) == port)

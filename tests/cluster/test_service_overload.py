@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from testbed.api import ApiError
-from testbed.background import Background
-from testbed.controllers import LONG, running
+from testbed.background import BackgroundThreads
+from testbed.controllers import LONG_TESTS, running_controller
 from testbed.controlplane import ControlPlane
-from testbed.injected import ANNOTATED
+from testbed.injected_pods import ANNOTATED
 from testbed.namespaces import Namespace
 from testbed.pods import pod
-from testbed.reviewers import Reviewers
-from testbed.service import served, workers
+from testbed.review_clients import ReviewClients
+from testbed.service import running_webhook_service, worker_pids
 from testbed.waiting import wait_for
 from tests.soak import peers
 from tests.soak.record import GROWTH, SPARE
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 CONNECTIONS = 64
 CROWD = 6 * CONNECTIONS
-SECONDS, ROUNDS = (20, 4) if LONG else (3, 2)
+SECONDS, ROUNDS = (20, 4) if LONG_TESTS else (3, 2)
 NORMAL = 50
 PLATEAU = 8 << 20
 """Bytes. The first overload makes room for its connections, and the next ones use it."""
@@ -29,14 +29,16 @@ PLATEAU = 8 << 20
 
 def test_after_an_overload_all_is_as_it_was(controlplane: ControlPlane, namespace: Namespace) -> None:
     with (
-        served(controlplane, replicas=1, environment={"MODELFIT_MAX_CONNECTIONS": str(CONNECTIONS)}) as service,
-        running(controlplane, environment=service.installation.settings()),
+        running_webhook_service(
+            controlplane, replicas=1, environment={"MODELFIT_MAX_CONNECTIONS": str(CONNECTIONS)}
+        ) as service,
+        running_controller(controlplane, environment=service.installation.settings()),
     ):
-        service.wait_served()
+        service.wait_ready()
         (replica,) = service.replicas
-        with Reviewers(service.installation, [service.relay], per_second=50) as reviewers:
+        with ReviewClients(service.installation, [service.relay], per_second=50) as reviewers:
             wait_for("it is warm", lambda: reviewers.reviews >= NORMAL)
-        before, memory = workers(replica), [replica.process.memory()]
+        before, memory = worker_pids(replica), [replica.process.memory()]
         for _ in range(ROUNDS):
             with Pushing(namespace):
                 counts = peers.apart(peers.crowd, replica.port, CROWD, SECONDS)
@@ -45,15 +47,15 @@ def test_after_an_overload_all_is_as_it_was(controlplane: ControlPlane, namespac
             memory.append(replica.process.memory())
         for _ in range(NORMAL):
             namespace.create(pod(generate_name="after-", annotations=ANNOTATED), dryRun="All")
-        with Reviewers(service.installation, [service.relay], per_second=50) as reviewers:
+        with ReviewClients(service.installation, [service.relay], per_second=50) as reviewers:
             wait_for("reviews are answered", lambda: reviewers.reviews >= NORMAL)
         assert reviewers.failures == []
-        assert workers(replica) == before
+        assert worker_pids(replica) == before
         assert memory[-1] < memory[0] * GROWTH + SPARE, memory
         assert memory[-1] - memory[1] < PLATEAU, memory
 
 
-class Pushing(Background):
+class Pushing(BackgroundThreads):
     """People who create annotated pods meanwhile, in dry runs, and may be refused."""
 
     def __init__(self, namespace: Namespace, *, people: int = 16) -> None:

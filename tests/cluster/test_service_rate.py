@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.controllers import LONG
+from testbed.controllers import LONG_TESTS
 from testbed.controlplane import ControlPlane
-from testbed.creators import Driven, drive
-from testbed.injected import ANNOTATED
+from testbed.injected_pods import ANNOTATED
+from testbed.latency import percentile
 from testbed.namespaces import Namespace
+from testbed.pod_load import LoadResult, create_pods_at_rate
 from testbed.pods import pod
 from testbed.programs import WebhookServer
-from testbed.times import percentile
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 PER_SECOND = 200
-SECONDS, TURNS = (30, 2) if LONG else (3, 3)
+SECONDS, TURNS = (30, 2) if LONG_TESTS else (3, 3)
 PROMISED = 1.0
 """Seconds of p99, or as much more as the API server itself takes without us."""
 CPU = 0.5 / PER_SECOND
@@ -32,10 +32,10 @@ def test_two_hundred_annotated_pods_a_second(
 ) -> None:
     turns, costs = [], []
     for _ in range(TURNS):
-        plain = drive(controlplane, namespace.name, pod("plain"), per_second=PER_SECOND, seconds=SECONDS)
+        plain = create_pods_at_rate(controlplane, namespace.name, pod("plain"), per_second=PER_SECOND, seconds=SECONDS)
         before = webhook.process.cpu()
         annotated = pod("annotated", annotations=ANNOTATED)
-        ours = drive(controlplane, namespace.name, annotated, per_second=PER_SECOND, seconds=SECONDS)
+        ours = create_pods_at_rate(controlplane, namespace.name, annotated, per_second=PER_SECOND, seconds=SECONDS)
         turns.append((plain, ours))
         costs.append((webhook.process.cpu() - before) / (PER_SECOND * SECONDS))
         assert (plain.refused, ours.refused) == ([], [])
@@ -47,7 +47,7 @@ def test_two_hundred_annotated_pods_a_second(
     assert min(costs) < CPU, told
 
 
-def keeps_up(plain: Driven, ours: Driven) -> bool:
+def keeps_up(plain: LoadResult, ours: LoadResult) -> bool:
     """With us the API server does nearly what it does without."""
     is_prompt = percentile(ours.times, 99) < PROMISED + 3 * percentile(plain.times, 99)
     return is_prompt and ours.per_second > 0.7 * plain.per_second

@@ -9,31 +9,30 @@ import time
 
 import pytest
 
-from testbed.controllers import LONG, running
+from testbed.controllers import LONG_TESTS, running_controller
 from testbed.controlplane import ControlPlane
-from testbed.idlers import Idlers
 from testbed.namespaces import Namespace
-from testbed.reviewers import Reviewers
-from testbed.service import served
+from testbed.review_clients import KeepAliveClients, ReviewClients
+from testbed.service import running_webhook_service
 from tests.soak.load import Customers
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-SECONDS, RESTARTS, DRAIN, IDLE = (300, 10, 10, 90) if LONG else (20, 4, 3, 2)
+SECONDS, RESTARTS, DRAIN, IDLE = (300, 10, 10, 90) if LONG_TESTS else (20, 4, 3, 2)
 """An API server keeps connections for 90 seconds. In the short form each is used once while a webhook drains."""
 REVIEWS_PER_SECOND = 30
 
 
 def test_ten_restarts_one_after_the_other_fail_no_admission(controlplane: ControlPlane, namespace: Namespace) -> None:
     with (
-        served(controlplane, environment={"MODELFIT_DRAIN_SECONDS": str(DRAIN)}) as service,
-        running(controlplane, environment=service.installation.settings()),
+        running_webhook_service(controlplane, environment={"MODELFIT_DRAIN_SECONDS": str(DRAIN)}) as service,
+        running_controller(controlplane, environment=service.installation.settings()),
     ):
-        service.wait_served()
+        service.wait_ready()
         began = time.monotonic()
         with (
-            Reviewers(service.installation, [service.relay], per_second=REVIEWS_PER_SECOND) as reviewers,
-            Idlers(service.installation, service.endpoints.choose, longest=IDLE) as idlers,
+            ReviewClients(service.installation, [service.relay], per_second=REVIEWS_PER_SECOND) as reviewers,
+            KeepAliveClients(service.installation, service.endpoints.choose, longest=IDLE) as idlers,
             Customers(namespace, per_second=3) as customers,
         ):
             for number in range(RESTARTS):

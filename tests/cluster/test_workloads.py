@@ -8,14 +8,14 @@ import pytest
 
 from testbed.api import JsonObject
 from testbed.claims import allocated
-from testbed.controllers import LONG, Controller, operated
+from testbed.controllers import LONG_TESTS, Controller, running_webhook_and_controller
 from testbed.controlplane import ControlPlane
-from testbed.injected import ANNOTATED, create_all, each_has_its_claim, our_claims, owners
+from testbed.injected_pods import ANNOTATED, create_all, managed_claims, owner_uids, wait_each_pod_has_its_claim
 from testbed.inventory import Inventory
 from testbed.namespaces import Namespace
 from testbed.pods import cron_job, deployment, job, pod, stateful_set
-from testbed.waiting import stays, wait_for
-from tests.cluster.drivers import amd, example, nvidia, tpu
+from testbed.waiting import consistently, wait_for
+from tests.vendors import amd, example, nvidia, tpu
 
 pytestmark = pytest.mark.cluster
 
@@ -26,7 +26,7 @@ LARGE = ("gpu-large-0", "gpu-large-1", "gpu-large-2")
 def devices(inventory: Inventory) -> str:
     """A node with three devices on which the model fits, behind and among those on which it does not: too small, of
     unknown memory, of other drivers."""
-    inventory.install("nvidia", "example", "amd", "tpu")
+    inventory.install(*nvidia.CLASSES, *example.CLASSES, *amd.CLASSES, *tpu.CLASSES)
     return inventory.node(
         nvidia.gpu("gpu-small", "4Gi"),
         nvidia.gpu("gpu-unknown", None),
@@ -43,7 +43,7 @@ def devices(inventory: Inventory) -> str:
 
 @pytest.fixture(scope="module")
 def cluster(controlplane: ControlPlane) -> Iterator[Controller]:
-    with operated(controlplane) as ours:
+    with running_webhook_and_controller(controlplane) as ours:
         yield ours
 
 
@@ -52,7 +52,7 @@ def with_devices(namespace: Namespace, count: int) -> None:
     wait_for(f"{count} pods are there", namespace.pods, lambda pods: len(pods) == count)
     for made in namespace.pods():
         namespace.wait_bound(made["metadata"]["name"])
-    claims = each_has_its_claim(namespace)
+    claims = wait_each_pod_has_its_claim(namespace)
     taken = [device for claim in claims for device in allocated(claim)]
     assert {device.driver for device in taken} == {nvidia.DRIVER}
     assert {device.device for device in taken} <= set(LARGE)
@@ -80,7 +80,7 @@ def test_a_cron_job_gets_a_claim_for_each_run(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: str
 ) -> None:
     namespace.create(cron_job("nightly", ANNOTATED))
-    if LONG:
+    if LONG_TESTS:
         # Its own controller starts it at the next full minute.
         wait_for("the CronJob has run", namespace.pods, timeout=90)
     else:
@@ -94,7 +94,7 @@ def test_a_device_that_would_break_scheduling_breaks_nothing(
     cluster: Controller, namespace: Namespace, inventory: Inventory
 ) -> None:
     """The first device that the scheduler looks at publishes no memory: a selector without a guard ends right there."""
-    inventory.install("nvidia")
+    inventory.install(*nvidia.CLASSES)
     inventory.node(nvidia.gpu("gpu-0", None), nvidia.gpu("gpu-1", "8Gi"))
     namespace.create(pod("llama", annotations=ANNOTATED))
     namespace.wait_bound("llama")
@@ -104,10 +104,10 @@ def test_a_device_that_would_break_scheduling_breaks_nothing(
 def test_a_pod_that_fits_nowhere_waits_and_takes_no_device(
     cluster: Controller, namespace: Namespace, inventory: Inventory
 ) -> None:
-    inventory.install("nvidia", "example")
+    inventory.install(*nvidia.CLASSES, *example.CLASSES)
     inventory.node(nvidia.gpu("gpu-0", "8191Mi"), nvidia.gpu("gpu-1", None), example.gpu("gpu-2"))
     namespace.create(pod("llama", annotations=ANNOTATED))
-    (claim,) = each_has_its_claim(namespace)
+    (claim,) = wait_each_pod_has_its_claim(namespace)
     wait_for(
         "the scheduler has looked at the pod",
         lambda: namespace.pod("llama")["status"].get("conditions", []),
@@ -134,14 +134,14 @@ def test_the_claim_goes_away_when_its_pod_is_finished(
     namespace.set_phase(made["metadata"]["name"], phase)
     namespace.wait_claims(0)
     # The controller does not make another one for a pod that has ended.
-    stays("no claim comes back", namespace.claims, lambda claims: not claims, seconds=2)
+    consistently("no claim comes back", namespace.claims, lambda claims: not claims, seconds=2)
     assert namespace.pod(made["metadata"]["name"])["status"]["phase"] == phase
 
 
 def test_five_rollouts_leave_as_many_claims_as_pods(
     cluster: Controller, namespace: Namespace, inventory: Inventory
 ) -> None:
-    inventory.install("nvidia")
+    inventory.install(*nvidia.CLASSES)
     inventory.node(*(nvidia.gpu(f"gpu-{number}") for number in range(8)))
     namespace.create(deployment("llama", 3, ANNOTATED))
     for rollout in range(1, 6):
@@ -151,8 +151,8 @@ def test_five_rollouts_leave_as_many_claims_as_pods(
         wait_for(f"rollout {rollout} is through", lambda: rolled_out(namespace), timeout=60)
         pods = namespace.pods()
         assert [made["metadata"]["annotations"]["rollout"] for made in pods] == [str(rollout)] * 3
-    each_has_its_claim(namespace)
-    assert sorted(owners(namespace.claims())) == sorted(made["metadata"]["uid"] for made in namespace.pods())
+    wait_each_pod_has_its_claim(namespace)
+    assert sorted(owner_uids(namespace.claims())) == sorted(made["metadata"]["uid"] for made in namespace.pods())
 
 
 def rolled_out(namespace: Namespace) -> bool:
@@ -172,6 +172,6 @@ def rolled_out(namespace: Namespace) -> bool:
 
 def test_replicas_never_share_a_claim(cluster: Controller, namespace: Namespace) -> None:
     made = create_all(namespace, [pod(generate_name="llama-", annotations=ANNOTATED)] * 40)
-    each_has_its_claim(namespace)
+    wait_each_pod_has_its_claim(namespace)
     names = {each["metadata"]["annotations"]["llmfit.ai/claim"] for each in made}
-    assert len(names) == len(our_claims(namespace)) == 40
+    assert len(names) == len(managed_claims(namespace)) == 40

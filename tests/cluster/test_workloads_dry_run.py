@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from testbed.api import JsonObject
-from testbed.controllers import Controller, operated
+from testbed.controllers import Controller, running_webhook_and_controller
 from testbed.controlplane import ControlPlane
-from testbed.injected import ANNOTATED
+from testbed.injected_pods import ANNOTATED
 from testbed.namespaces import Namespace
 from testbed.pods import pod
-from testbed.waiting import stays
+from testbed.waiting import consistently
 
 pytestmark = pytest.mark.cluster
 
@@ -22,7 +22,7 @@ KINDS = ("Pod", "ResourceClaim", "ResourceClaimTemplate", "Event", "ConfigMap", 
 
 @pytest.fixture(scope="module")
 def cluster(controlplane: ControlPlane) -> Iterator[Controller]:
-    with operated(controlplane) as ours:
+    with running_webhook_and_controller(controlplane) as ours:
         yield ours
 
 
@@ -52,7 +52,7 @@ def test_a_server_side_dry_run_shows_the_injection_and_the_warning(
     assert shown["spec"]["containers"][0]["resources"]["claims"] == [{"name": "modelfit"}]
     assert shown["metadata"]["labels"]["llmfit.ai/injected"] == "true"
     assert any("8Gi" in warning for warning in result.warnings)
-    stays("nothing was left behind", lambda: everything(namespace), lambda seen: seen == before, seconds=3)
+    consistently("nothing was left behind", lambda: everything(namespace), lambda seen: seen == before, seconds=3)
 
 
 def test_a_diff_shows_the_injection_and_the_warning(
@@ -65,7 +65,7 @@ def test_a_diff_shows_the_injection_and_the_warning(
     assert "resourceClaimName: llama-7b-claim-" in result.stdout
     assert "llmfit.ai/injected" in result.stdout
     assert any("8Gi" in warning for warning in result.warnings)
-    stays("nothing was left behind", lambda: everything(namespace), lambda seen: seen == before, seconds=3)
+    consistently("nothing was left behind", lambda: everything(namespace), lambda seen: seen == before, seconds=3)
 
 
 def test_a_dry_run_of_an_annotation_that_is_wrong_says_so(

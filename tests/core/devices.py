@@ -10,30 +10,19 @@ from fractions import Fraction
 import cel
 
 from tests.core.kit import Json
+from tests.vendors.catalog import DRIVERS, PROFILES
 
 GIB = 1 << 30
 _FACTORS = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": GIB, "Ti": 1 << 40, "Pi": 1 << 50}
 
-# profile → driver, attributes of a device that a model may have; taken from the drivers' sources.
-_GOOD: dict[str, tuple[str, Json]] = {
-    "nvidia": ("gpu.nvidia.com", {"type": "gpu", "productName": "NVIDIA A100-SXM4-80GB", "uuid": "GPU-1"}),
-    "nvidia-mig": ("gpu.nvidia.com", {"type": "mig", "productName": "NVIDIA A100-SXM4-80GB", "profile": "1g.10gb"}),
-    "amd": ("gpu.amd.com", {"type": "amdgpu", "productName": "AMD Instinct MI300X"}),
-    "intel": ("gpu.intel.com", {"type": "gpu", "model": "Arc Pro B60", "health": "Healthy"}),
-    "llmfit": ("llmfit.ai", {"kind": "gpu", "model": "MI300X", "healthy": True, "memoryBandwidthGBs": 5300}),
-    "hami": ("hami-core-gpu.project-hami.io", {"type": "hami-gpu", "productName": "NVIDIA A100"}),
-    "example": ("gpu.example.com", {"model": "LATEST-GPU-MODEL", "index": 0}),
-}
-_OTHER_CAPACITY: dict[str, dict[str, int]] = {"hami": {"cores": 100}, "example": {"compute": 100}}
-
 
 def good(profile: str, memory: int | None = 80 * GIB) -> Json:
     """A device for the built-in profile, with so many bytes; None is a device that publishes no memory."""
-    driver, attributes = _GOOD[profile]
-    capacity = dict(_OTHER_CAPACITY.get(profile, {}))
+    facts = PROFILES[profile]
+    capacity = dict(facts.other_capacity)
     if memory is not None:
         capacity["memory"] = memory
-    return device(driver, attributes, capacity)
+    return device(DRIVERS[profile], dict(facts.attributes), capacity)
 
 
 def device(driver: str, attributes: Json, capacity: dict[str, int]) -> Json:

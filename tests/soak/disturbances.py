@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Self
 
-from testbed.background import Background
+from testbed.background import BackgroundThreads
 from testbed.certified import Replica
 from testbed.controllers import Controller
-from testbed.service import Service, is_ready, workers
+from testbed.service import Service, is_ready, worker_pids
 from testbed.waiting import wait_for
 from tests.soak import peers
 from tests.soak.plan import Plan
@@ -23,7 +23,7 @@ CONNECTIONS = 128
 CROWD = 3 * CONNECTIONS
 
 
-class Disturbances(Background):
+class Disturbances(BackgroundThreads):
     """All of them, each now and then, while inside the `with`; `problems` is what went wrong with them."""
 
     def __init__(self, service: Service, controllers: list[Controller], plan: Plan) -> None:
@@ -45,7 +45,7 @@ class Disturbances(Background):
         super().__init__([*(partial(self._repeat, *each) for each in pauses.items()), self._take_the_key_away])
 
     def __enter__(self) -> Self:
-        self._workers = {each.port: workers(each) for each in self._service.replicas}
+        self._workers = {each.port: worker_pids(each) for each in self._service.replicas}
         return super().__enter__()
 
     def __exit__(self, *_: object) -> None:
@@ -66,14 +66,14 @@ class Disturbances(Background):
         replica = self._service.replicas[self.restarts % len(self._service.replicas)]
         self._compare_workers(replica)
         code = self._service.restart(replica)
-        self._workers[replica.port] = workers(replica)
+        self._workers[replica.port] = worker_pids(replica)
         self.restarts += 1
         if code != 0:
             self.problems.append(f"webhook {replica.port} ended with code {code}")
 
     def _compare_workers(self, replica: Replica) -> None:
         """They are the ones that it started with."""
-        before, now = self._workers[replica.port], workers(replica)
+        before, now = self._workers[replica.port], worker_pids(replica)
         if before != now:
             self.problems.append(f"webhook {replica.port} had the workers {before}, and then {now}")
 

@@ -8,11 +8,11 @@ import time
 from dataclasses import dataclass
 
 from testbed.api import ApiError, JsonObject, UnreachableError
-from testbed.background import Background
-from testbed.injected import ANNOTATED, our_claims, owners
+from testbed.background import BackgroundThreads
+from testbed.injected_pods import ANNOTATED, managed_claims, owner_uids
 from testbed.namespaces import Namespace
 from testbed.pods import pod
-from testbed.waiting import NotInTimeError, wait_for
+from testbed.waiting import WaitTimeoutError, wait_for
 
 LOOK_SECONDS = 0.5
 PATIENCE = 60.0
@@ -26,7 +26,7 @@ class _Waiting:
     since: float
 
 
-class Customers(Background):
+class Customers(BackgroundThreads):
     """`per_second` pods, not evenly, while inside the `with`; at its end the last ones are waited for."""
 
     def __init__(self, namespace: Namespace, *, per_second: float) -> None:
@@ -48,7 +48,7 @@ class Customers(Background):
         super().__exit__()
         try:
             self._namespace.wait_claims(0, timeout=PATIENCE)
-        except NotInTimeError:
+        except WaitTimeoutError:
             self.left = [claim["metadata"]["name"] for claim in self._namespace.claims()]
 
     def _create(self) -> None:
@@ -71,7 +71,7 @@ class Customers(Background):
         while not (self._done.is_set() and not self._waiting):
             time.sleep(LOOK_SECONDS)
             waiting = dict(self._waiting)
-            there = {(claim["metadata"]["name"], uid) for claim in self._claims() for uid in owners([claim])}
+            there = {(claim["metadata"]["name"], uid) for claim in self._claims() for uid in owner_uids([claim])}
             for name, each in waiting.items():
                 waited = time.monotonic() - each.since
                 if (each.claim, each.uid) in there:
@@ -81,7 +81,7 @@ class Customers(Background):
                 else:
                     continue
                 del self._waiting[name]
-                self._namespace.api.delete_if_there(self._namespace.path("Pod", name), force=True)
+                self._namespace.api.delete_if_exists(self._namespace.path("Pod", name), force=True)
 
     def _claims(self) -> list[JsonObject]:
-        return wait_for("claims can be listed", lambda: (our_claims(self._namespace),))[0]
+        return wait_for("claims can be listed", lambda: (managed_claims(self._namespace),))[0]

@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 
 from testbed.servers import LOOPBACK
-from testbed.service import unchecked
+from testbed.service import unverified_tls_context
 from tests.wire.peers import answer, call, hello, more, reset, send_and_close, taken
 
 RESET = "connect and reset"
@@ -105,7 +105,7 @@ def _connect(port: int) -> socket.socket:
 
 
 def _tls(port: int) -> ssl.SSLSocket:
-    return unchecked().wrap_socket(_connect(port))
+    return unverified_tls_context().wrap_socket(_connect(port))
 
 
 def _stay(port: int, silent: ExitStack, begins: int) -> None:
@@ -121,7 +121,7 @@ def _plain_http(port: int) -> None:
 
 
 def _old_tls(port: int) -> str | None:
-    context = unchecked()
+    context = unverified_tls_context()
     context.set_ciphers("ALL:@SECLEVEL=0")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

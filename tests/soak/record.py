@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from testbed.reviewers import Answered
-from testbed.times import percentile
+from testbed.latency import percentile
+from testbed.review_clients import AnsweredReview
 from tests.soak.peers import ACCEPTED_OLD_TLS, RESET
 from tests.soak.plan import Plan
 
@@ -72,7 +72,7 @@ class Record:
     def reviews(self) -> int:
         return len(self.answered) + len(self.answered_in_overload) + len(self.failed)
 
-    def sort(self, answered: Sequence[Answered], overloads: Sequence[tuple[float, float]]) -> None:
+    def sort(self, answered: Sequence[AnsweredReview], overloads: Sequence[tuple[float, float]]) -> None:
         """Takes the answered reviews, those during an overload (from when to when) apart from the others."""
         self.answered, self.answered_in_overload = [], []
         for each in answered:

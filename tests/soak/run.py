@@ -8,19 +8,18 @@ from contextlib import contextmanager, suppress
 
 from testbed.controllers import Controller, controller
 from testbed.controlplane import ControlPlane
-from testbed.idlers import Idlers
 from testbed.inventory import Inventory
 from testbed.namespaces import Namespace
-from testbed.reviewers import Reviewers
-from testbed.service import Service, served
-from testbed.waiting import NotInTimeError, wait_for
-from tests.cluster.drivers import nvidia
+from testbed.review_clients import KeepAliveClients, ReviewClients
+from testbed.service import Service, running_webhook_service
+from testbed.waiting import WaitTimeoutError, wait_for
 from tests.soak.disturbances import CONNECTIONS, Disturbances
 from tests.soak.load import Customers
 from tests.soak.plan import Plan
 from tests.soak.record import Record
 from tests.soak.table import line
 from tests.soak.watch import Watch, lines
+from tests.vendors import nvidia
 
 GPUS = 64
 CALM_SECONDS = 5.0
@@ -33,7 +32,7 @@ Say = Callable[[str], None]
 def run(plane: ControlPlane, plan: Plan, say: Say) -> Record:
     """All of it; `say` is told a line a minute. Raises nothing for what does not hold: see `Record.broken`."""
     environment = {"MODELFIT_DRAIN_SECONDS": str(plan.drain), "MODELFIT_MAX_CONNECTIONS": str(CONNECTIONS)}
-    with hardware(plane) as namespace, served(plane, environment=environment) as service:
+    with hardware(plane) as namespace, running_webhook_service(plane, environment=environment) as service:
         settings = service.installation.settings(**plan.certificates())
         controllers = [controller(plane, environment=settings) for _ in range(2)]
         programs = {
@@ -43,7 +42,7 @@ def run(plane: ControlPlane, plan: Plan, say: Say) -> Record:
         try:
             for each in controllers:
                 each.start()
-            service.wait_served()
+            service.wait_ready()
             watch = Watch(service.installation, programs | {each.name: each for each in plane.processes()})
             record = _load(plan, service, controllers, namespace, watch, say)
             _stop(record, controllers)
@@ -58,7 +57,7 @@ def run(plane: ControlPlane, plan: Plan, say: Say) -> Record:
 def hardware(plane: ControlPlane) -> Iterator[Namespace]:
     """GPUs, and a namespace whose pods may have them."""
     inventory = Inventory(plane.api())
-    inventory.install("nvidia")
+    inventory.install(*nvidia.CLASSES)
     inventory.node(*(nvidia.gpu(f"gpu-{number}") for number in range(GPUS)))
     namespace = Namespace(plane.api())
     try:
@@ -72,8 +71,8 @@ def _load(
     plan: Plan, service: Service, controllers: list[Controller], namespace: Namespace, watch: Watch, say: Say
 ) -> Record:
     """Everything at once, for the time of the plan."""
-    reviewers = Reviewers(service.installation, [service.relay], per_second=plan.reviews_per_second)
-    idlers = Idlers(service.installation, service.endpoints.choose, longest=plan.idle)
+    reviewers = ReviewClients(service.installation, [service.relay], per_second=plan.reviews_per_second)
+    idlers = KeepAliveClients(service.installation, service.endpoints.choose, longest=plan.idle)
     customers = Customers(namespace, per_second=plan.pods_per_second)
     disturbances = Disturbances(service, controllers, plan)
     record = Record()
@@ -104,7 +103,7 @@ def _load(
                     count()
                     say(line(record))
                     minute += 60
-        with suppress(NotInTimeError):
+        with suppress(WaitTimeoutError):
             # One that waits for another controller to lead gets its time; if that is too little, the record tells.
             wait_for("rotations are over", lambda: watch.replaced[0] >= plan.rotations, timeout=ROTATION_SECONDS)
         time.sleep(CALM_SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from testbed.times import percentile
+from testbed.latency import percentile
 from tests.soak.record import MIB, Record
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from testbed.reviewers import Answered
-from testbed.times import percentile
+from testbed.latency import percentile
+from testbed.review_clients import AnsweredReview
 from tests.soak.peers import ACCEPTED_OLD_TLS, RESET
 from tests.soak.plan import SHORT, for_minutes
 from tests.soak.record import MIB, Lines, Memory, Record
@@ -105,7 +105,7 @@ def test_reviews_that_wait_because_of_an_overload_are_counted_apart() -> None:
         "just after": (16.0, 0.1),
         "after": (18, 1),
     }
-    record.sort([Answered(*each) for each in times.values()], [(10.0, 15.0)])
+    record.sort([AnsweredReview(*each) for each in times.values()], [(10.0, 15.0)])
     assert (record.answered, record.answered_in_overload) == ([0.5, 1], [2.0, 0.1, 0.1])
 
 

@@ -10,7 +10,7 @@ from cryptography import x509
 
 from testbed.api import ApiError, UnreachableError
 from testbed.certified import Installation
-from testbed.processes import Process, ProcessEndedError
+from testbed.processes import Process, ProcessExitedError
 from tests.soak.record import Lines, Memory
 
 
@@ -56,7 +56,7 @@ class Watch:
             for name, memory in list(self.memory.items()):
                 try:
                     memory.most = max(memory.most, self._processes[name].memory())
-                except ProcessEndedError:
+                except ProcessExitedError:
                     # It is being restarted.
                     continue
             try:

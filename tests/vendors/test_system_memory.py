@@ -1,60 +1,50 @@
-"""System memory as a second request of the same claim, for clusters with a memory driver; off by default."""
+"""System memory from a memory driver, as a second request of the same claim."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.core.kit import CPU_FIT, Json, fit, mutate, pod
-from tests.vendors.kit import asked, config
-from webhook.core import claims
+from testbed.api import JsonObject
+from testbed.devices import Attribute, Device, DeviceClass, SharedCapacity
+from tests.vendors import nvidia
+from tests.vendors.claim_specs import spec
+from tests.vendors.scheduling_trials import PENDING, Trials
 from webhook.core.admission_config import AdmissionConfig
-from webhook.errors import Denied
-from webhook.settings import load
 
-ON = config(system_memory_class="dra.memory")
+pytestmark = pytest.mark.cluster
 
-
-def requests(chosen: AdmissionConfig, **figures: object) -> dict[str, Json]:
-    made: Json = claims.build_spec(asked("nvidia", "1", chosen, **figures))
-    return {request["name"]: request["exactly"] for request in made["devices"]["requests"]}
+MEMORY = DeviceClass("dra.memory", "device.driver == 'dra.memory'")
+WITH_SYSTEM_MEMORY = AdmissionConfig(system_memory_class="dra.memory")
 
 
-def test_it_is_off_by_default() -> None:
-    assert set(requests(AdmissionConfig(), ram_gb=12)) == {"gpu"}
+def zone(name: str, size: str) -> Device:
+    """One NUMA zone as ffromani/dra-driver-memory publishes it."""
+    capacity = {"size": SharedCapacity(size, minimum="1Mi", step="1Mi")}
+    attributes: dict[str, Attribute] = {"resource.kubernetes.io/numaNode": 0, "resource.kubernetes.io/pageSize": "4Ki"}
+    return Device("dra.memory", name, attributes, capacity, shareable=True)
 
 
-def test_the_second_request_takes_its_share_of_a_zone_that_has_it() -> None:
-    found = requests(ON, ram_gb=12.5)["memory"]
-    assert found["deviceClassName"] == "dra.memory"
-    assert found["capacity"] == {"requests": {"size": "12800Mi"}}
-    (selector,) = found["selectors"]
-    assert '"size" in device.capacity["dra.memory"]' in selector["cel"]["expression"]
+def allocations(claim: JsonObject) -> dict[str, tuple[str, str]]:
+    """The device and the consumed capacity of each request."""
+    results = claim["status"]["allocation"]["devices"]["results"]
+    return {each["request"]: (each["device"], str(each.get("consumedCapacity"))) for each in results}
 
 
-def test_there_is_none_for_a_fit_that_names_no_memory() -> None:
-    assert set(requests(ON)) == {"gpu"}
+def test_a_model_gets_a_card_and_a_share_of_a_memory_zone_that_is_large_enough(trials: Trials) -> None:
+    trials.install([*nvidia.CLASSES, MEMORY])
+    cards = [nvidia.gpu(f"card-{each}") for each in range(3)]
+    node = trials.node(zone("zone-0", "8Gi"), zone("zone-1", "64Gi"), *cards)
+    trials.settle()
+    claim_spec = spec(8, "nvidia", config=WITH_SYSTEM_MEMORY, ram_gb=30)
+    two = trials.create_in_turn(claim_spec, node, 2)
+    found = [allocations(claim) for claim in trials.claims(two)]
+    assert [each["memory"] for each in found] == [("zone-1", "{'size': '30Gi'}")] * 2
+    assert sorted(each["gpu"][0] for each in found) == ["card-0", "card-1"]
+    assert trials.outcome(claim_spec, node) == PENDING
 
 
-def test_a_model_that_needs_no_gpu_gets_no_claim_for_its_memory() -> None:
-    assert mutate(pod(CPU_FIT), ON).claim is None
-
-
-def test_the_setting_is_the_name_of_a_class() -> None:
-    chosen = load(None, {"MODELFIT_SYSTEM_MEMORY": "{deviceClass: dra.memory}"}).admission_config()
-    assert chosen.system_memory_class == "dra.memory"
-
-
-def test_one_device_fewer_is_left_for_the_model() -> None:
-    assert asked("nvidia", "31", ON).counts == (31,)
-    with pytest.raises(Denied, match="a number from 1 to 31, or auto"):
-        asked("nvidia", "32", ON)
-    assert asked("nvidia", "auto", ON, supports_tp=[1, 32]).counts == (1,)
-
-
-def test_the_memory_request_of_the_container_stays() -> None:
-    decision = mutate(pod(fit(vram_gb=8, ram_gb=12)), ON)
-    assert {"memory": "12Gi"} in [
-        operation["value"]["requests"]
-        for operation in decision.patch
-        if isinstance(operation["value"], dict) and "requests" in operation["value"]
-    ]
+def test_a_model_without_system_memory_requests_no_memory_zone(trials: Trials) -> None:
+    trials.install([*nvidia.CLASSES, MEMORY])
+    node = trials.node(nvidia.gpu("card"))
+    trials.settle()
+    assert trials.outcome(spec(8, "nvidia", config=WITH_SYSTEM_MEMORY), node) == ("card",)

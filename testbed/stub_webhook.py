@@ -1,0 +1,89 @@
+"""Some other party's admission webhook, played by the tests: it refuses, injects or warns as a function tells it to."""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import json
+import ssl
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TypeAlias
+
+from testbed import workspace
+from testbed.api import JsonObject
+from testbed.certificates import mint
+from testbed.servers import LOOPBACK
+
+Decide: TypeAlias = Callable[[JsonObject], JsonObject]
+"""From the `request` of an AdmissionReview to its `response`, whose uid is filled in."""
+
+
+def allow(*, patch: Sequence[JsonObject] = (), warnings: Sequence[str] = ()) -> JsonObject:
+    """A response that lets the object pass, with JSON Patch operations and warnings."""
+    response: JsonObject = {"allowed": True}
+    if patch:
+        encoded = base64.b64encode(json.dumps(list(patch)).encode()).decode()
+        response |= {"patchType": "JSONPatch", "patch": encoded}
+    if warnings:
+        response["warnings"] = list(warnings)
+    return response
+
+
+def deny(message: str) -> JsonObject:
+    return {"allowed": False, "status": {"code": 403, "message": message}}
+
+
+class StubWebhook:
+    """An HTTPS server that answers every review with `decide`. `url`, and `ca` as PEM, are what to register it by."""
+
+    def __init__(self, decide: Decide) -> None:
+        files = mint(workspace.current().folder("foreign-webhook"))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(files.certificate, files.key)
+        self._server = _Server((LOOPBACK, 0), _handler(decide))
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.url = f"https://{LOOPBACK}:{self._server.server_port}"
+        self.ca = files.ca.read_bytes()
+        self._thread = threading.Thread(target=self._server.serve_forever, name="foreign webhook", daemon=True)
+
+    def __enter__(self) -> StubWebhook:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    # The API server keeps its connections open; their threads end with the process.
+    daemon_threads = True
+    block_on_close = False
+
+
+def _handler(decide: Decide) -> type[http.server.BaseHTTPRequestHandler]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        # A peer that went away is not waited for.
+        timeout = 60
+
+        def do_POST(self) -> None:
+            review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            response = {"uid": review["request"]["uid"], **decide(review["request"])}
+            answer = {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
+            body = json.dumps(answer).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Says nothing: what happened is in the API server's answer."""
+
+    return Handler
