@@ -1,32 +1,32 @@
-"""The configuration: every fault at once, where it stands, and nothing that passes unseen."""
+"""Loading the configuration: files, the environment, and errors, which are all reported with their place."""
 
 from pathlib import Path
 
 import pytest
 from pydantic.alias_generators import to_camel
 
-from tests.settings.writing import Write
+from tests.settings.conftest import ConfigFile
 from webhook import settings
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.profiles import BUILTIN
 from webhook.errors import InvalidSettings
 from webhook.settings import Settings
 
-OWN = "profiles: {acme: {driver: gpu.acme.example, deviceClasses: [gpu.acme.example]}}\n"
+ACME = "profiles: {acme: {driver: gpu.acme.example, deviceClasses: [gpu.acme.example]}}\n"
 
 
-def test_without_a_file_everything_has_its_default() -> None:
+def test_without_a_file_every_setting_has_its_default() -> None:
     assert settings.load(None, {}) == Settings()
     assert Settings().admission_config() == AdmissionConfig()
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "---\n", "{}", "null"])
-def test_an_empty_file_is_the_defaults(write: Write, text: str) -> None:
-    assert write.load(text) == Settings()
+def test_an_empty_file_gives_the_defaults(config_file: ConfigFile, text: str) -> None:
+    assert config_file.load(text) == Settings()
 
 
-def test_a_file_sets_what_it_names(write: Write) -> None:
-    loaded = write.load(
+def test_a_file_sets_every_kind_of_setting(config_file: ConfigFile) -> None:
+    loaded = config_file.load(
         """
         profile: acme
         placement: tightest
@@ -61,13 +61,13 @@ def test_a_file_sets_what_it_names(write: Write) -> None:
     assert loaded.log_level == "debug"
 
 
-def test_a_built_in_profile_may_be_redefined(write: Write) -> None:
-    loaded = write.load("profiles: {nvidia: {driver: gpu.nvidia.com, deviceClasses: [mine]}}")
+def test_a_custom_profile_replaces_the_built_in_one_of_its_name(config_file: ConfigFile) -> None:
+    loaded = config_file.load("profiles: {nvidia: {driver: gpu.nvidia.com, deviceClasses: [mine]}}")
     assert loaded.admission_config().profiles["nvidia"].device_classes == ("mine",)
 
 
-def test_the_environment_overrides_the_file(write: Write) -> None:
-    loaded = write.load(
+def test_the_environment_overrides_the_file(config_file: ConfigFile) -> None:
+    loaded = config_file.load(
         "profile: example\nlogLevel: error\nworkers: 3",
         MODELFIT_PROFILE="acme",
         MODELFIT_PROFILES="{acme: {driver: gpu.acme.example, deviceClasses: [c]}}",
@@ -80,8 +80,8 @@ def test_the_environment_overrides_the_file(write: Write) -> None:
     assert settings.load(None, {"MODELFIT_LOG_LEVEL": "debug"}).log_level == "debug"
 
 
-def test_every_fault_is_named_at_once_with_its_place(write: Write) -> None:
-    faults = write.faults(
+def test_all_errors_are_reported_together_with_their_place(config_file: ConfigFile) -> None:
+    errors = config_file.errors(
         """
         profile: nowhere
         memoryRequests: sometimes
@@ -96,7 +96,7 @@ def test_every_fault_is_named_at_once_with_its_place(write: Write) -> None:
         MODELFIT_MAX_CONNECTIONS="[",
     )
     places = [
-        fault.partition(": ")[0] if fault.startswith("MODEL") else ": ".join(fault.split(": ")[:2]) for fault in faults
+        error.partition(": ")[0] if error.startswith("MODEL") else ": ".join(error.split(": ")[:2]) for error in errors
     ]
     assert sorted(places) == sorted(
         [
@@ -105,11 +105,11 @@ def test_every_fault_is_named_at_once_with_its_place(write: Write) -> None:
             "MODELFIT_LOG_LEVEL", "MODELFIT_COLOUR", "MODELFIT_MAX_CONNECTIONS",
         ]
     )  # fmt: skip
-    assert all("; want " in fault for fault in faults)
+    assert all("; want " in error for error in errors)
 
 
-def test_what_does_not_fit_together_is_named_beside_what_is_wrong_by_itself(write: Write) -> None:
-    faults = write.faults(
+def test_contradictions_are_reported_together_with_invalid_values(config_file: ConfigFile) -> None:
+    errors = config_file.errors(
         """
         workers: 0
         profiles:
@@ -122,7 +122,7 @@ def test_what_does_not_fit_together_is_named_beside_what_is_wrong_by_itself(writ
           third: {driver: a, deviceClasses: [a], partitionClasses: [b], shares: {cores: ten}}
         """
     )
-    assert sorted(fault.partition("; want ")[0] for fault in faults) == [
+    assert sorted(error.partition("; want ")[0] for error in errors) == [
         'FILE: profiles.acme.driver: the text "A"',
         "FILE: profiles.acme.partitionClasses: a list",
         "FILE: profiles.acme.shares: a mapping",
@@ -131,13 +131,13 @@ def test_what_does_not_fit_together_is_named_beside_what_is_wrong_by_itself(writ
         'FILE: profiles.third.shares.cores: the text "ten"',
         "FILE: workers: 0",
     ]
-    (both,) = [fault for fault in faults if "profiles.other" in fault]
+    (both,) = [error for error in errors if "profiles.other" in error]
     assert "at most 4 deviceClasses with it" in both
     assert "other capacities than the one" in both
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ('workers: "2"', 'FILE: workers: the text "2"; want a valid integer'),
         ("workers: 65", "FILE: workers: 65; want less than or equal to 64"),
@@ -148,47 +148,41 @@ def test_what_does_not_fit_together_is_named_beside_what_is_wrong_by_itself(writ
         ("profiles: []", "FILE: profiles: a list; want a mapping of settings"),
         ("certificates: {namespace: n, secret: s}", "FILE: certificates.service: nothing; want a value: "),
         ("excludedNamespaces: [A]", 'FILE: excludedNamespaces.0: the text "A"; want lower-case letters, digits'),
-        ("workers: 2\nworkers: 3", 'FILE: broken YAML: the key "workers" twice at line 2; want '),
+        ("workers: 2\nworkers: 3", 'FILE: invalid YAML: duplicate key "workers" at line 2; want '),
         ("- profile", "FILE: a list; want a YAML mapping of settings"),
     ],
 )
-def test_a_fault_says_what_was_seen_as_its_author_would(write: Write, text: str, fault: str) -> None:
-    (found,) = write.faults(text)
-    assert found.startswith(fault)
+def test_an_error_describes_the_value_as_it_is_written(config_file: ConfigFile, text: str, error: str) -> None:
+    (found,) = config_file.errors(text)
+    assert found.startswith(error)
 
 
-def test_an_empty_variable_is_none() -> None:
+def test_an_empty_environment_variable_is_ignored() -> None:
     assert settings.load(None, {"MODELFIT_WORKERS": "", "MODELFIT_PROFILE": ""}) == settings.load(None, {})
 
 
-def test_a_setting_that_does_not_exist_is_answered_with_those_that_do(write: Write) -> None:
-    (fault,) = write.faults("log_level: info")
-    assert '"logLevel"' in fault
-    (fault,) = write.faults("profiles: {a: {driver: a, deviceClasses: [a], deviceClass: a}}")
-    assert '"deviceClasses"' in fault
-    assert '"logLevel"' not in fault
-    (fault,) = settings_faults(MODELFIT_LOGLEVEL="info")
-    assert '"MODELFIT_LOG_LEVEL"' in fault
-
-
-def settings_faults(**environ: str) -> list[str]:
-    with pytest.raises(InvalidSettings) as invalid:
-        settings.load(None, environ)
-    return str(invalid.value).splitlines()
+def test_the_error_for_an_unknown_setting_lists_the_known_ones(config_file: ConfigFile) -> None:
+    (error,) = config_file.errors("log_level: info")
+    assert '"logLevel"' in error
+    (error,) = config_file.errors("profiles: {a: {driver: a, deviceClasses: [a], deviceClass: a}}")
+    assert '"deviceClasses"' in error
+    assert '"logLevel"' not in error
+    (error,) = config_file.errors("", MODELFIT_LOGLEVEL="info")
+    assert '"MODELFIT_LOG_LEVEL"' in error
 
 
 @pytest.mark.parametrize("key", [to_camel(name) for name in Settings.model_fields])
-def test_an_unknown_setting_inside_any_group_is_named(write: Write, key: str) -> None:
-    faults = write.faults(f"{key}: {{acme: {{unknownSetting: 1}}, unknownSetting: 1}}")
-    assert faults
-    assert all(fault.startswith(f"FILE: {key}") for fault in faults)
+def test_an_unknown_setting_inside_any_group_is_an_error(config_file: ConfigFile, key: str) -> None:
+    errors = config_file.errors(f"{key}: {{acme: {{unknownSetting: 1}}, unknownSetting: 1}}")
+    assert errors
+    assert all(error.startswith(f"FILE: {key}") for error in errors)
 
 
-def test_an_unknown_profile_is_answered_with_the_known_ones(write: Write) -> None:
-    (fault,) = write.faults(OWN + "profile: acne")
-    assert fault.startswith('FILE: profile: "acne"; want one of "acme", ')
-    (fault,) = settings_faults(MODELFIT_PROFILE="acne")
-    assert fault.startswith('MODELFIT_PROFILE: "acne"; want one of ')
+def test_the_error_for_an_unknown_profile_lists_the_known_ones(config_file: ConfigFile) -> None:
+    (error,) = config_file.errors(ACME + "profile: acne")
+    assert error.startswith('FILE: profile: "acne"; want one of "acme", ')
+    (error,) = config_file.errors("", MODELFIT_PROFILE="acne")
+    assert error.startswith('MODELFIT_PROFILE: "acne"; want one of ')
 
 
 @pytest.mark.parametrize(
@@ -196,14 +190,14 @@ def test_an_unknown_profile_is_answered_with_the_known_ones(write: Write) -> Non
     ["[", "a: b: c", "a: 2026-13-45", "- a\n- b", "just text", "7", "{1: a}", "profile: a\nprofile: b", "[" * 3000,
      "profiles:\n  a: {driver: a, driver: b}"],
 )  # fmt: skip
-def test_what_is_no_mapping_of_settings_is_one_fault(write: Write, text: str) -> None:
-    (fault,) = write.faults(text)
-    assert fault.startswith("FILE: ")
-    assert "YAML" in fault
+def test_a_file_that_is_not_a_mapping_of_settings_is_one_error(config_file: ConfigFile, text: str) -> None:
+    (error,) = config_file.errors(text)
+    assert error.startswith("FILE: ")
+    assert "YAML" in error
 
 
-def test_a_merge_key_is_no_key_twice(write: Write) -> None:
-    loaded = write.load(
+def test_a_merge_key_may_be_overridden(config_file: ConfigFile) -> None:
+    loaded = config_file.load(
         """
         profiles:
           a: &a {driver: a, deviceClasses: [a]}
@@ -214,13 +208,13 @@ def test_a_merge_key_is_no_key_twice(write: Write) -> None:
     assert loaded.profiles["b"].driver == "a"
 
 
-def test_a_file_that_cannot_be_read_is_a_fault(write: Write, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_an_error(config_file: ConfigFile, tmp_path: Path) -> None:
     for path in (tmp_path / "none.yaml", tmp_path):
         with pytest.raises(InvalidSettings, match="want a readable YAML file of settings"):
             settings.load(path, {})
-    write.path.write_bytes(b"\xff\xfe")
+    config_file.path.write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidSettings, match="not UTF-8"):
-        settings.load(write.path, {})
+        settings.load(config_file.path, {})
 
 
 @pytest.mark.parametrize(
@@ -229,11 +223,11 @@ def test_a_file_that_cannot_be_read_is_a_fault(write: Write, tmp_path: Path) -> 
      "MODELFIT_PORT_443_TCP", "MODELFIT_PORT_443_TCP_ADDR", "MODELFIT_PORT_443_TCP_PORT", "MODELFIT_PORT_443_TCP_PROTO",
      "MODELFIT_WEBHOOK_SERVICE_HOST", "MODELFIT_WEBHOOK_PORT", "MODELFIT_WEBHOOK_PORT_8443_TCP_PROTO"],
 )  # fmt: skip
-def test_what_kubernetes_adds_for_a_service_of_our_name_is_no_setting(name: str) -> None:
+def test_variables_of_kubernetes_service_links_are_ignored(name: str) -> None:
     assert settings.load(None, {name: "tcp://10.0.0.1:443"}) == Settings()
 
 
-def test_no_setting_is_mistaken_for_a_service_link() -> None:
+def test_no_setting_is_mistaken_for_a_service_link(config_file: ConfigFile) -> None:
     for name in Settings.model_fields:
         variable = f"MODELFIT_{name.upper()}"
-        assert settings_faults(**{variable: "[not, what, is, wanted", f"{variable}_": "x"})
+        assert config_file.errors("", **{variable: "[invalid", f"{variable}_": "x"})

@@ -1,11 +1,13 @@
-"""Each setting: which values stop the start, and whether its manual says what it is."""
+"""Each setting: the values that it does not accept, and its documentation."""
+
+import re
 
 import pytest
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
-from tests.settings.writing import Write
+from tests.settings.conftest import ConfigFile
 from webhook import settings
 from webhook.settings import Settings
 
@@ -14,7 +16,7 @@ FIELDS = [
     (group, name, field) for group in GROUPS for name, field in group.model_fields.items() if group is not BaseModel
 ]
 
-WRONG: dict[str, list[str]] = {
+INVALID: dict[str, list[str]] = {
     "profile": ["7", "true", "[nvidia]", "null"],
     "placement": ["best", "1", "null"],
     "systemMemory": ["dra.memory", "{deviceClass: 'Not A Class'}", "{deviceClass: 7}", "null"],
@@ -32,10 +34,10 @@ WRONG: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values])
-def test_a_wrong_value_stops_the_start(write: Write, key: str, value: str) -> None:
-    faults = write.faults(f"{key}: {value}")
-    assert all(fault.startswith(f"FILE: {key}") for fault in faults)
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in INVALID.items() for value in values])
+def test_an_invalid_value_is_an_error_of_its_setting(config_file: ConfigFile, key: str, value: str) -> None:
+    errors = config_file.errors(f"{key}: {value}")
+    assert all(error.startswith(f"FILE: {key}") for error in errors)
 
 
 @pytest.mark.parametrize(
@@ -53,38 +55,39 @@ def test_a_wrong_value_stops_the_start(write: Write, key: str, value: str) -> No
         ("shares", '{"a b": "1"}'),
     ],
 )  # fmt: skip
-def test_a_profile_that_no_api_server_would_take_stops_the_start(write: Write, member: str, value: str) -> None:
-    given = {"driver": "a", "deviceClasses": "[a]"} | {member: value}
-    faults = write.faults("profiles: {acme: {" + ", ".join(f"{key}: {text}" for key, text in given.items()) + "}}")
-    assert all(fault.startswith("FILE: profiles.acme") for fault in faults)
-    assert all(len(fault) < 400 for fault in faults)
+def test_an_invalid_member_of_a_profile_is_an_error_of_the_profile(
+    config_file: ConfigFile, member: str, value: str
+) -> None:
+    profile = {"driver": "a", "deviceClasses": "[a]"} | {member: value}
+    members = ", ".join(f"{key}: {text}" for key, text in profile.items())
+    errors = config_file.errors(f"profiles: {{acme: {{{members}}}}}")
+    assert all(error.startswith("FILE: profiles.acme") for error in errors)
+    assert all(len(error) < 400 for error in errors)
 
 
 @pytest.mark.parametrize(("group", "name", "field"), FIELDS, ids=lambda it: getattr(it, "__name__", str(it)[:30]))
-def test_every_setting_has_its_manual_with_unit_and_default(
-    group: type[BaseModel], name: str, field: FieldInfo
-) -> None:
+def test_every_setting_documents_its_unit_and_default(group: type[BaseModel], name: str, field: FieldInfo) -> None:
     manual = " ".join((field.description or "").split())
     assert len(manual) >= 20
     if field.is_required():
         assert manual.endswith("Required.")
     else:
-        assert "Default " in manual
+        assert re.search(r"Default `?[\w.\[\]-]+`?\.$", manual)
         default = field.default
         if isinstance(default, (str, int, float)) and not isinstance(default, bool):
             assert f"{default:g}" in manual if isinstance(default, float) else f"{default}" in manual
-    for unit, words in (("seconds", "Seconds"), ("mebibytes", "MiB"), ("days", "days")):
+    for unit, text in (("seconds", "Seconds"), ("mebibytes", "MiB"), ("days", "days")):
         if name.endswith(unit):
-            assert words in manual
+            assert text in manual
 
 
-def test_settings_cannot_be_changed_once_they_are_read() -> None:
+def test_settings_are_immutable() -> None:
     with pytest.raises(ValueError, match="frozen"):
         Settings().profile = "example"
 
 
-def test_every_setting_is_spelled_in_one_way_only(write: Write) -> None:
+def test_a_setting_in_snake_case_is_an_error(config_file: ConfigFile) -> None:
     for name in Settings.model_fields:
         if to_camel(name) != name:
-            (fault,) = write.faults(f"{name}: null")
-            assert "a setting that does not exist" in fault
+            (error,) = config_file.errors(f"{name}: null")
+            assert "a setting that does not exist" in error

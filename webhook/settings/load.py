@@ -15,7 +15,7 @@ from webhook.errors import FieldError, InvalidSettings, quote, quote_all
 from webhook.settings.field_types import PATTERNS
 from webhook.settings.groups import Group
 from webhook.settings.schema import Settings
-from webhook.settings.strict_yaml import BrokenYamlError, parse
+from webhook.settings.strict_yaml import InvalidYaml, parse
 
 PREFIX = "MODELFIT_"
 
@@ -36,8 +36,8 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
         if environ.get(name):  # many templates render an unset value as an empty one
             try:
                 members[key] = parse(environ[name])
-            except BrokenYamlError as error:
-                errors.append(FieldError(name, f"broken YAML{error}", "the setting's value"))
+            except InvalidYaml as error:
+                errors.append(FieldError(name, f"invalid YAML{error}", "the setting's value"))
             sources[key] = name
     errors += _find_unknown_profile(members, sources)
     try:
@@ -65,8 +65,8 @@ def _load_file(path: Path) -> dict[str, object]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "text that is not UTF-8"
         raise InvalidSettings([FieldError(str(path), str(reason), "a readable YAML file of settings")]) from None
-    except BrokenYamlError as error:
-        raise InvalidSettings([FieldError(str(path), f"broken YAML{error}", "a YAML file of settings")]) from None
+    except InvalidYaml as error:
+        raise InvalidSettings([FieldError(str(path), f"invalid YAML{error}", "a YAML file of settings")]) from None
     if document is None:
         return {}
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):

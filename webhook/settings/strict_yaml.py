@@ -6,8 +6,8 @@ from webhook import unique_keys
 from webhook.errors import quote
 
 
-class BrokenYamlError(Exception):
-    """The text is not one YAML document. The message is empty or continues "broken YAML" with the place."""
+class InvalidYaml(Exception):
+    """The text is not one YAML document. The message is empty or continues "invalid YAML"."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -17,18 +17,18 @@ class _Loader(yaml.SafeLoader):
         keys = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
         repeat = unique_keys.first_repeat(str(key.value) for key in keys)
         if repeat is not None:
-            problem = f"the key {quote(keys[repeat].value)} twice"
+            problem = f"duplicate key {quote(keys[repeat].value)}"
             raise yaml.constructor.ConstructorError(None, None, problem, keys[repeat].start_mark)
         return super().construct_mapping(node, deep)
 
 
 def parse(text: str) -> object:
-    """The value of the one document in `text`; None if there is none. Raises BrokenYamlError."""
+    """The value of the one document in `text`; None if there is none. Raises InvalidYaml."""
     try:
         return yaml.load(text, _Loader)  # noqa: S506 (a SafeLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = f": {error.problem}" if isinstance(error, yaml.constructor.ConstructorError) else ""
-        raise BrokenYamlError(f"{problem} at line {mark.line + 1}" if mark else problem) from None
+        raise InvalidYaml(f"{problem} at line {mark.line + 1}" if mark else problem) from None
     except (ValueError, RecursionError):  # an impossible date; very deep nesting
-        raise BrokenYamlError from None
+        raise InvalidYaml from None
