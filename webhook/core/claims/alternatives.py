@@ -1,13 +1,13 @@
-"""The ways in which a demand can be met, most wanted first: what `firstAvailable` lists.
+"""The alternatives of a device request in order of preference: the `firstAvailable` list of the claim.
 
-The order, from the outside in:
-    1. the number of devices     fewest first
-    2. the fit, if tightest      devices of at most 1.125 times the need, then 1.25 times, …, at last any large enough
-    3. the DeviceClass           as the profile lists them
-    4. the share                 devices that publish the profile's other capacities, then those that do not
+They differ in, outermost first:
+    1. the number of devices        fewest first
+    2. the size limit, if tightest  devices of at most 1.125 times the requirement, then 1.25 times, …, at last any size
+    3. the DeviceClass              in the profile's order
+    4. the other capacities         devices that publish those in the profile's `shares`, then those that do not
 
-A request lists at most 8. The ladder of 2 gets coarser until 1, 3 and 4 fit in; its last rung always stays, since
-without it a device that would do is not found. `demand` sees to it that 1, 3 and 4 alone fit in.
+A request can list 8. The size limits get coarser until the product of all four fits; the last step has no limit, so
+that every device that is large enough is found. `device_request` ensures that 1, 3 and 4 alone fit.
 """
 
 from collections.abc import Collection
@@ -17,64 +17,67 @@ from fractions import Fraction
 from webhook.core.claims.device_request import MAX_ALTERNATIVES, DeviceRequest
 from webhook.core.fits import quantities
 
-_LADDERS = (
+_SIZE_LIMITS = (
     (Fraction(9, 8), Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(4), Fraction(8)),
     (Fraction(5, 4), Fraction(2), Fraction(4)),
     (Fraction(2),),
     (),
 )
-"""Upper bounds as multiples of what one device must hold, the finest ladder first. After its last comes "any"."""
+"""Series of upper bounds as multiples of the memory per device, finest first. "No limit" follows each series."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """`count` devices of a class, each with at least `least` and at most `most` MiB (None: no limit)."""
+    """`count` devices of a class, each with `min_mebibytes` to `max_mebibytes` (None: no limit) of memory."""
 
     device_class: str
     count: int
-    least: int
-    most: int | None
-    shares: bool
-    """Whether the device publishes what the profile's `shares` name."""
+    min_mebibytes: int
+    max_mebibytes: int | None
+    with_shares: bool
+    """Whether the device publishes the capacities in the profile's `shares`."""
 
 
-def alternatives(demand: DeviceRequest, classes: Collection[str] | None) -> list[Alternative]:
-    """At least 1 and at most 8, in order. `classes` are the DeviceClasses that exist (None: not known). No other is
-    listed, since one absent class keeps the pod from any device; where none exists the first is, so that the
-    scheduler's message names it."""
-    existing = {count: _existing(demand.profile.classes_for(count), classes) for count in demand.counts}
-    shares = (True, False) if demand.profile.shares else (True,)
+def list_alternatives(request: DeviceRequest, classes: Collection[str] | None) -> list[Alternative]:
+    """1 to 8 alternatives. `classes` are the names of the existing DeviceClasses (None: unknown). Others are left out,
+    because one missing class keeps the pod unschedulable. If none exists, the first is listed, so that the scheduler's
+    message names it."""
+    existing = {count: _existing_classes(request.profile.classes_for(count), classes) for count in request.counts}
+    shares = (True, False) if request.profile.shares else (True,)
     room = MAX_ALTERNATIVES // (sum(map(len, existing.values())) * len(shares))
-    ladder = next(each for each in _LADDERS if len(each) < room or not each) if demand.placement == "tightest" else ()
+    limits: tuple[Fraction, ...] = ()
+    if request.placement == "tightest":
+        limits = next(series for series in _SIZE_LIMITS if len(series) < room or not series)
     found = []
-    for count in demand.counts:
-        least = demand.mebibytes_per_device(count)
-        for most in (*(int(least * bound) for bound in ladder), None):
-            found += [Alternative(each, count, least, most, share) for each in existing[count] for share in shares]
+    for count in request.counts:
+        minimum = request.mebibytes_per_device(count)
+        for maximum in (*(int(minimum * limit) for limit in limits), None):
+            found += [Alternative(name, count, minimum, maximum, share) for name in existing[count] for share in shares]
     return found
 
 
-def names(request: str, found: list[Alternative]) -> list[str]:
-    """A name for each alternative of a request: a DNS label that says in what it differs from the others."""
-    counts = {each.count for each in found}
-    bounds = {each.most for each in found}
-    classes = list(dict.fromkeys(each.device_class for each in found))
-    made = []
-    for each in found:
-        parts = [request]
+def alternative_names(request_name: str, alternatives: list[Alternative]) -> list[str]:
+    """The name of each alternative: a DNS label that contains the properties in which the alternatives differ."""
+    counts = {each.count for each in alternatives}
+    limits = {each.max_mebibytes for each in alternatives}
+    classes = list(dict.fromkeys(each.device_class for each in alternatives))
+    names = []
+    for each in alternatives:
+        parts = [request_name]
         if len(counts) > 1:
             parts.append(f"{each.count}")
-        if len(bounds) > 1:
-            parts.append("any" if each.most is None else f"upto-{quantities.canonical(each.most).lower()}")
+        if len(limits) > 1:
+            limit = each.max_mebibytes
+            parts.append("any" if limit is None else f"upto-{quantities.canonical(limit).lower()}")
         if len(classes) > 1:
             parts.append(f"class-{classes.index(each.device_class) + 1}")
-        if not each.shares:
+        if not each.with_shares:
             parts.append("memory-only")
-        made.append("-".join(parts))
-    return made
+        names.append("-".join(parts))
+    return names
 
 
-def _existing(wanted: tuple[str, ...], classes: Collection[str] | None) -> tuple[str, ...]:
+def _existing_classes(names: tuple[str, ...], classes: Collection[str] | None) -> tuple[str, ...]:
     if classes is None:
-        return wanted
-    return tuple(each for each in wanted if each in classes) or wanted[:1]
+        return names
+    return tuple(name for name in names if name in classes) or names[:1]

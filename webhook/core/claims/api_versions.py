@@ -1,14 +1,14 @@
-"""The versions of resource.k8s.io, and what each has no word for.
+"""Converts v1 claims to the other versions of resource.k8s.io.
 
-    v1         1.34 and newer; what everything here is written in
-    v1beta2    1.33 and newer, the same shape
-    v1beta1    1.32 and newer; the fields of an exact request stand in the request itself
-    v1alpha2   llmfit's documented manifest, an export format: see `manifest`
+    v1         1.34 and newer; the version that `build_spec` writes
+    v1beta2    1.33 and newer; the same shape
+    v1beta1    1.32 and newer; the fields of `exactly` are in the request itself
+    v1alpha2   llmfit's documented manifest, for export only: see `manifest`
 
-Every server that has consumable capacity serves v1 too, unless somebody has turned it off. In the beta versions
-capacities are therefore not named: `kubectl` refuses a field that a 1.33 server does not know, and 1.34 and 1.35
-convert it wrongly to v1beta1. A device is taken whole there. `firstAvailable` needs the gate DRAPrioritizedList, which
-1.33 has off and 1.32 has not.
+Every server with consumable capacity also serves v1, unless v1 is disabled. The beta versions therefore have no
+`capacity`: kubectl rejects a field that a 1.33 server does not know, and 1.34 and 1.35 convert it wrongly to v1beta1.
+Devices are allocated whole there. `firstAvailable` needs the feature gate DRAPrioritizedList, which is off by default
+in 1.33 and does not exist in 1.32.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,46 +17,47 @@ from typing import TypeAlias, cast
 from webhook.core.claims.claim_spec import MEMORY_REQUEST
 
 SERVED_VERSIONS = ("v1", "v1beta2", "v1beta1")
-"""Versions that API servers take claims in, newest first."""
+"""Versions in which API servers accept claims, newest first."""
 
 API_VERSIONS = (*SERVED_VERSIONS, "v1alpha2")
-"""Versions that `manifest` writes."""
+"""Versions that `build_manifest` writes."""
 
 _Body: TypeAlias = dict[str, object]
 
 
 def convert_claim(claim: Mapping[str, object], version: str) -> dict[str, object]:
-    """A v1 ResourceClaim as an API server of one of SERVED_VERSIONS takes it."""
+    """A v1 ResourceClaim in one of SERVED_VERSIONS."""
     spec = cast(Mapping[str, object], claim["spec"])
     return {**claim, "apiVersion": f"resource.k8s.io/{version}", "spec": convert_spec(spec, version)}
 
 
 def convert_spec(spec: Mapping[str, object], version: str) -> dict[str, object]:
-    """A v1 ResourceClaimSpec of `spec` in another of SERVED_VERSIONS."""
+    """The v1 ResourceClaimSpec that `build_spec` returns, in one of SERVED_VERSIONS."""
     if version == "v1":
         return dict(spec)
     devices = cast(Mapping[str, object], spec["devices"])
     requests = [
-        _without_capacity(request)
+        _drop_capacity(request)
         for request in cast(list[_Body], devices["requests"])
-        # System memory is a share of a device that all pods of a node take from.
+        # Without `capacity` a request for system memory would take the device that all pods of the node share.
         if request["name"] != MEMORY_REQUEST
     ]
-    renewed: _Body = {"requests": [_flat(request) for request in requests] if version == "v1beta1" else requests}
+    converted: _Body = {"requests": [_inline_exactly(each) for each in requests] if version == "v1beta1" else requests}
     if "constraints" in devices:
-        names = set(_names(requests))
-        renewed["constraints"] = [
+        names = set(_request_names(requests))
+        converted["constraints"] = [
             {**each, "requests": [name for name in cast(list[str], each["requests"]) if name in names]}
             for each in cast(list[_Body], devices["constraints"])
         ]
-    return {"devices": renewed}
+    return {"devices": converted}
 
 
-def _without_capacity(request: _Body) -> _Body:
+def _drop_capacity(request: _Body) -> _Body:
+    """The request without `capacity` and without the alternatives that become unreachable by that."""
     if "exactly" in request:
-        return {**request, "exactly": _whole(cast(_Body, request["exactly"]))}
+        return {**request, "exactly": _without_capacity(cast(_Body, request["exactly"]))}
     reachable: list[_Body] = []
-    for alternative in map(_whole, cast(list[_Body], request["firstAvailable"])):
+    for alternative in map(_without_capacity, cast(list[_Body], request["firstAvailable"])):
         if not any(_implies(alternative, earlier) for earlier in reachable):
             reachable.append(alternative)
     if len(reachable) == 1:
@@ -65,25 +66,25 @@ def _without_capacity(request: _Body) -> _Body:
     return {**request, "firstAvailable": reachable}
 
 
-def _whole(body: _Body) -> _Body:
+def _without_capacity(body: _Body) -> _Body:
     return {key: value for key, value in body.items() if key != "capacity"}
 
 
 def _implies(later: _Body, earlier: _Body) -> bool:
-    """Whether devices for `later` would do for `earlier` too, so that it is never its turn."""
+    """Whether all devices for `later` are also devices for `earlier`, so that `later` is never tried."""
     same = all(later.get(key) == earlier.get(key) for key in ("deviceClassName", "count"))
-    conditions = cast(list[object], later["selectors"])
-    return same and all(each in conditions for each in cast(list[object], earlier["selectors"]))
+    selectors = cast(list[object], later["selectors"])
+    return same and all(each in selectors for each in cast(list[object], earlier["selectors"]))
 
 
-def _names(requests: list[_Body]) -> Iterator[str]:
-    """What a constraint may refer to."""
+def _request_names(requests: list[_Body]) -> Iterator[str]:
+    """The names that a constraint can refer to."""
     for request in requests:
         yield str(request["name"])
         for alternative in cast(list[_Body], request.get("firstAvailable", [])):
             yield f"{request['name']}/{alternative['name']}"
 
 
-def _flat(request: _Body) -> _Body:
-    exact = cast(_Body, request.get("exactly", {}))
-    return {**{key: value for key, value in request.items() if key != "exactly"}, **exact}
+def _inline_exactly(request: _Body) -> _Body:
+    exactly = cast(_Body, request.get("exactly", {}))
+    return {**{key: value for key, value in request.items() if key != "exactly"}, **exactly}

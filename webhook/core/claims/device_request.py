@@ -1,12 +1,12 @@
-"""What a pod's annotations ask for: the fit's need, of devices of one profile, so many of them.
+"""Derives a device request from a pod's annotations: the requirements of the model, a profile, and device counts.
 
-The webhook and the controller both read it from here, so a claim is always the one that the admission promised.
+Webhook and controller both use it, so the claim is always the one that the admission announced.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from webhook import constants
 from webhook.core.admission_config import AdmissionConfig
@@ -17,19 +17,21 @@ from webhook.errors import Denied, FieldError, quote, quote_all
 from webhook.reasons import Reason
 
 MAX_DEVICES = 32
-"""Devices that one claim can be given (AllocationResultsMaxSize)."""
+"""Devices that can be allocated to one claim (AllocationResultsMaxSize)."""
 
 MAX_ALTERNATIVES = 8
 """Subrequests that one request can list (FirstAvailableDeviceRequestMaxSize)."""
 
 MAX_FIT_CHARACTERS = 16 << 10
-"""Of the fit in an annotation; llmfit's largest output for a model has 5,000. The controller keeps it for each pod."""
+"""Size of a fit in an annotation; llmfit's largest output for a model has 5,000. The controller stores it per pod."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceRequest:
-    """`counts` are the numbers of devices that would do, most wanted first; one number is the usual case. The last
-    two are the operator's: see `Policy`."""
+    """`counts` are the acceptable numbers of devices in order of preference, usually one. The last two fields are the
+    operator's: see AdmissionConfig."""
 
     requirements: ModelRequirements
     profile: Profile
@@ -38,45 +40,40 @@ class DeviceRequest:
     system_memory_class: str | None = None
 
     def mebibytes_per_device(self, count: int) -> int:
-        """What each of `count` devices must hold, in MiB: an equal part, rounded up."""
+        """The memory that each of `count` devices must have: an equal part, rounded up."""
         return -(-quantities.mebibytes(self.requirements.gpu_memory) // count)
 
 
 def from_annotations(annotations: Mapping[str, str], config: AdmissionConfig) -> DeviceRequest:
-    """The demand of a pod with these annotations, `llmfit.ai/model-fit` among them. Raises Refusal with the faults of
-    all of them; its reason is that of the first."""
-    refusals: list[Denied] = []
-    requirements: ModelRequirements | None = None
-    profile: Profile | None = None
-    try:
-        requirements = _need(annotations[constants.MODEL_FIT], annotation_path(constants.MODEL_FIT))
-    except Denied as refusal:
-        refusals.append(refusal)
-    try:
-        profile = find_profile(
-            annotations.get(constants.PROFILE, config.profile), config, annotation_path(constants.PROFILE)
-        )
-    except Denied as refusal:
-        refusals.append(refusal)
-    counts: tuple[int, ...] = ()
-    try:
-        counts = _counts(annotations.get(constants.DEVICE_COUNT, "1"), requirements, config)
-    except Denied as refusal:
-        refusals.append(refusal)
-    if refusals or requirements is None or profile is None:
-        raise Denied(refusals[0].reason, [fault for refusal in refusals for fault in refusal.faults])
+    """The device request of a pod with these annotations, which include `llmfit.ai/model-fit`. Raises Denied with the
+    errors of all annotations and the reason of the first."""
+    denials: list[Denied] = []
+
+    def collect(parse: Callable[[], T]) -> T | None:
+        try:
+            return parse()
+        except Denied as denied:
+            denials.append(denied)
+            return None
+
+    requirements = collect(lambda: _requirements(annotations[constants.MODEL_FIT]))
+    name = annotations.get(constants.PROFILE, config.profile)
+    profile = collect(lambda: find_profile(name, config, annotation_path(constants.PROFILE)))
+    counts = collect(lambda: _device_counts(annotations.get(constants.DEVICE_COUNT, "1"), requirements, config))
+    if requirements is None or profile is None or counts is None:
+        raise Denied(denials[0].reason, [error for denied in denials for error in denied.errors])
     return for_profile(requirements, profile, config, counts)
 
 
 def for_profile(
     requirements: ModelRequirements, profile: Profile, config: AdmissionConfig, counts: tuple[int, ...] = (1,)
 ) -> DeviceRequest:
-    """The demand for one of `counts` devices of a profile. Raises Refusal where the profile cannot serve several."""
+    """The request for one of `counts` devices of a profile. Raises Denied if the profile supports one device only."""
     if requirements.cpu_only:
         return DeviceRequest(requirements, profile)
     if max(counts) > 1:
-        _check_several(profile)
-    listed = _listed(counts, profile)
+        _check_supports_several(profile)
+    listed = _limit_counts(counts, profile)
     if listed != counts:
         left_out = ", ".join(map(str, counts[len(listed) :]))
         warning = f"a claim lists {MAX_ALTERNATIVES} alternatives, so the device counts {left_out} are not tried"
@@ -85,11 +82,11 @@ def for_profile(
 
 
 def find_profile(name: str, config: AdmissionConfig, path: str) -> Profile:
-    """The profile of that name. Raises Refusal, listing the names there are."""
+    """The profile of that name. Raises Denied, with the list of names, if there is none."""
     profile = config.profiles.get(name)
     if profile is None:
-        fault = FieldError(path, quote(name), f"one of {quote_all(sorted(config.profiles), 16)}")
-        raise Denied(Reason.UNKNOWN_PROFILE, [fault])
+        error = FieldError(path, quote(name), f"one of {quote_all(sorted(config.profiles), 16)}")
+        raise Denied(Reason.UNKNOWN_PROFILE, [error])
     return profile
 
 
@@ -98,41 +95,44 @@ def annotation_path(annotation: str) -> str:
     return f"metadata.annotations[{annotation}]"
 
 
-def _need(text: str, path: str) -> ModelRequirements:
+def _requirements(text: str) -> ModelRequirements:
+    path = annotation_path(constants.MODEL_FIT)
     if len(text) > MAX_FIT_CHARACTERS:
-        saw, want = f"more than {MAX_FIT_CHARACTERS} characters", "one model's figures"
-        raise Denied(Reason.INVALID_MODEL_FIT, [FieldError(path, saw, want, "paste llmfit's output for one model")])
+        value, hint = f"more than {MAX_FIT_CHARACTERS} characters", "paste llmfit's output for one model"
+        raise Denied(Reason.INVALID_MODEL_FIT, [FieldError(path, value, "one model's figures", hint)])
     return model_fit.parse(text, path)
 
 
-def _counts(text: str, requirements: ModelRequirements | None, config: AdmissionConfig) -> tuple[int, ...]:
-    # The system memory of the same claim is a device too.
-    most = MAX_DEVICES - 1 if config.system_memory_class else MAX_DEVICES
+def _device_counts(text: str, requirements: ModelRequirements | None, config: AdmissionConfig) -> tuple[int, ...]:
+    # A claim with system memory uses one of its devices for that.
+    maximum = MAX_DEVICES - 1 if config.system_memory_class else MAX_DEVICES
     if text == "auto":
-        return _automatic(requirements, most) if requirements else ()
-    if not (text.isascii() and text.isdigit() and len(text) <= 2 and 1 <= int(text) <= most):
-        fault = FieldError(annotation_path(constants.DEVICE_COUNT), quote(text), f"a number from 1 to {most}, or auto")
-        raise Denied(Reason.INVALID_DEVICE_COUNT, [fault])
+        return _counts_from_fit(requirements, maximum) if requirements else ()
+    if not (text.isascii() and text.isdigit() and len(text) <= 2 and 1 <= int(text) <= maximum):
+        expected = f"a number from 1 to {maximum}, or auto"
+        error = FieldError(annotation_path(constants.DEVICE_COUNT), quote(text), expected)
+        raise Denied(Reason.INVALID_DEVICE_COUNT, [error])
     return (int(text),)
 
 
-def _automatic(requirements: ModelRequirements, most: int) -> tuple[int, ...]:
-    """The fit's own counts. A model is never split by guess."""
+def _counts_from_fit(requirements: ModelRequirements, maximum: int) -> tuple[int, ...]:
+    """The counts in the fit. Other counts are not guessed: not every model can be split in N parts."""
     if requirements.cpu_only:
         return (1,)
-    counts = tuple(count for count in requirements.tensor_parallel if count <= most)
+    counts = tuple(count for count in requirements.tensor_parallel if count <= maximum)
     if not counts:
         raise _unsupported(
-            f'"auto" with a fit that lists no count from 1 to {most} in supports_tp', "a fit that does, or a number"
+            f'"auto" with a fit that lists no count from 1 to {maximum} in supports_tp',
+            "a fit that lists one, or a number",
         )
     return counts
 
 
-def _check_several(profile: Profile) -> None:
+def _check_supports_several(profile: Profile) -> None:
     if profile.product is None:
         raise _unsupported(
             f"several devices of the profile {quote(profile.name)}, which names no product attribute",
-            "1, or a profile whose devices say which model they are",
+            "1, or a profile that names one",
         )
     if not profile.classes_for(2):
         raise _unsupported(
@@ -141,8 +141,8 @@ def _check_several(profile: Profile) -> None:
         )
 
 
-def _listed(counts: tuple[int, ...], profile: Profile) -> tuple[int, ...]:
-    """As many of the counts, fewest first, as one request can list with each class and share of the profile."""
+def _limit_counts(counts: tuple[int, ...], profile: Profile) -> tuple[int, ...]:
+    """The first counts whose alternatives, for each class and share of the profile, fit into one request."""
     variants = 2 if profile.shares else 1
     total = 0
     for index, count in enumerate(counts):
@@ -152,5 +152,6 @@ def _listed(counts: tuple[int, ...], profile: Profile) -> tuple[int, ...]:
     return counts
 
 
-def _unsupported(saw: str, want: str) -> Denied:
-    return Denied(Reason.UNSUPPORTED_DEVICE_COUNT, [FieldError(annotation_path(constants.DEVICE_COUNT), saw, want)])
+def _unsupported(value: str, expected: str) -> Denied:
+    error = FieldError(annotation_path(constants.DEVICE_COUNT), value, expected)
+    return Denied(Reason.UNSUPPORTED_DEVICE_COUNT, [error])

@@ -1,11 +1,13 @@
-"""The claim of one admitted pod, recomputed from the pod's metadata: what the controller creates."""
+"""Builds the claim of an admitted pod from the pod's metadata alone. The controller creates it."""
 
 from collections.abc import Collection, Mapping
+from typing import cast
 
 from webhook import constants
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import claim_names, device_request
 from webhook.core.claims.manifest import build_manifest
+from webhook.json_tree import get_object
 
 
 def build_pod_claim(
@@ -14,23 +16,18 @@ def build_pod_claim(
     *,
     classes: Collection[str] | None = None,
 ) -> dict[str, object] | None:
-    """The v1 ResourceClaim that the pod with this `metadata` waits for, owned by it; None where it waits for none:
-    not annotated, disabled, no GPU needed, or a claim name that the webhook cannot have given. Raises Refusal where
-    the annotations cannot be used. `classes` are the names of the DeviceClasses that exist, None where that is not
-    known."""
-    annotations = _texts(metadata.get("annotations"))
+    """The v1 ResourceClaim that the pod with this metadata waits for, owned by the pod. None if it waits for none: it
+    is not annotated, is disabled, needs no GPU, or names a claim that the webhook cannot have named. `classes` are the
+    names of the existing DeviceClasses, None if unknown. Raises Denied for unusable annotations."""
+    annotations = cast(Mapping[str, str], get_object(metadata, "annotations"))  # the API server accepts texts only
     name = annotations.get(constants.CLAIM)
-    if constants.MODEL_FIT not in annotations or not claim_names.is_from_review(name) or name is None:
+    if constants.MODEL_FIT not in annotations or name is None or not claim_names.is_from_review(name):
         return None
-    if _texts(metadata.get("labels")).get(constants.INJECT) == constants.INJECT_DISABLED:
+    if get_object(metadata, "labels").get(constants.INJECT) == constants.INJECT_DISABLED:
         return None
-    asked = device_request.from_annotations(annotations, config)
-    if asked.requirements.cpu_only:
+    request = device_request.from_annotations(annotations, config)
+    if request.requirements.cpu_only:
         return None
     owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"], "controller": True}
     namespace = str(metadata["namespace"])
-    return build_manifest(asked, name=name, namespace=namespace, owner=owner, classes=classes)
-
-
-def _texts(value: object) -> Mapping[str, str]:
-    return value if isinstance(value, Mapping) else {}
+    return build_manifest(request, name=name, namespace=namespace, owner=owner, classes=classes)

@@ -57,7 +57,7 @@ def _parse(text: str, path: str) -> ModelRequirements:
     try:
         fit = _select_model(document, path)
     except Denied as denied:
-        raise _invalid(*json_errors, *denied.faults) if json_errors else denied from None
+        raise _invalid(*json_errors, *denied.errors) if json_errors else denied from None
     fit.errors.extend(json_errors)
     requirements = _requirements(fit)
     if fit.errors:

@@ -30,6 +30,9 @@ class InvalidNumber:
     text: str
 
 
+_CAN_CONTAIN_ERRORS = (dict, list, InvalidNumber)
+
+
 class DuplicateKeys(dict[str, object]):
     """An object whose text has a key more than once; `repeated` lists each such key once."""
 
@@ -69,11 +72,15 @@ def find_errors(value: object, path: str, depth: int = 1) -> Iterator[FieldError
     if isinstance(value, DuplicateKeys):
         for key in value.repeated:
             yield FieldError(member_path(path, key), "a duplicate key", "each key once", "remove one of the two")
-    children = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, child in children:
-        if isinstance(child, (dict, list, InvalidNumber)):
-            child_path = f"{path}[{key}]" if isinstance(key, int) else member_path(path, key)
-            yield from find_errors(child, child_path, depth + 1)
+    # Paths are built only for children that can contain an error: most members of a fit are plain values.
+    if isinstance(value, dict):
+        for key, child in value.items():
+            if isinstance(child, _CAN_CONTAIN_ERRORS):
+                yield from find_errors(child, member_path(path, key), depth + 1)
+    else:
+        for index, child in enumerate(value):
+            if isinstance(child, _CAN_CONTAIN_ERRORS):
+                yield from find_errors(child, f"{path}[{index}]", depth + 1)
 
 
 def describe(value: object) -> str:
