@@ -17,6 +17,7 @@ WEB = "Only webhook.server imports flask, gunicorn and gevent"
 CLIENT = "Only webhook.cluster imports the Kubernetes client"
 NO_CLUSTER = "The webhook and the offline commands reach no cluster, not even through others"
 CERTS = "certs knows nothing of the webhook or of Kubernetes"
+TESTBED = "The test bed imports neither the product nor its tests"
 
 # module, import, the contracts that it breaks
 VIOLATIONS = [
@@ -46,6 +47,9 @@ VIOLATIONS = [
     ("certs/mint.py", "from webhook import vocabulary", {CERTS}),
     ("certs/mint.py", "from kubernetes import client", {CERTS, CLIENT}),
     ("webhook/extras/__init__.py", "", {LAYERS}),
+    ("testbed/inventory.py", "from tests.vendors import nvidia", {TESTBED}),
+    ("testbed/webhooks.py", "from webhook.core import pods", {TESTBED}),
+    ("testbed/certificates.py", "import certs", {TESTBED}),
 ]
 
 
@@ -70,8 +74,8 @@ def broken(report: str) -> set[str]:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A folder with a copy of the sources."""
-    for package in ("webhook", "certs"):
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("webhook", "certs", "testbed"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", ".assets"))
     return tmp_path
 
 
