@@ -12,7 +12,6 @@ from tests.chart.helm import Helm, HelmFailed
 from tests.chart.matrix import AUTHORITY, MATRIX
 from tests.chart.rendering import Values, render
 from tools.generate.chart_values import CHART
-from webhook.core.profiles import BUILTIN
 
 pytestmark = pytest.mark.chart
 
@@ -57,10 +56,6 @@ CONTRADICTIONS: dict[str, tuple[Values, str]] = {
         {"monitoring": {"alerts": {"enabled": True}}},
         "monitoring.alerts.enabled is true but monitoring.enabled is not",
     ),
-    "a profile that is not there": (
-        {"config": {"profile": "acne", "profiles": {"acme": ACME}}},
-        "config.profile is acne, .* one of acme, amd, ",
-    ),
     "partitions of another class": (
         {"config": {"profiles": {"acme": {**ACME, "partitionClasses": ["other"]}}}},
         "config.profiles.acme.partitionClasses has other, which is not in its deviceClasses",
@@ -76,19 +71,6 @@ CONTRADICTIONS: dict[str, tuple[Values, str]] = {
 def test_a_contradiction_stops_the_rendering_with_a_sentence(every_helm: Helm, values: Values, sentence: str) -> None:
     with pytest.raises(HelmFailed, match=sentence):
         render(every_helm, values)
-
-
-@pytest.mark.parametrize("profile", [*BUILTIN, "acme"])
-def test_every_profile_that_is_there_can_be_chosen(helm: Helm, profile: str) -> None:
-    assert (
-        f"profile: {profile}\n" in render(helm, {"config": {"profile": profile, "profiles": {"acme": ACME}}}).settings
-    )
-
-
-def test_no_other_profile_is_taken_for_a_built_in_one(helm: Helm) -> None:
-    with pytest.raises(HelmFailed) as failure:
-        render(helm, {"config": {"profile": "none"}})
-    assert f"one of {', '.join(sorted(BUILTIN))}\n" in str(failure.value)
 
 
 def test_all_contradictions_are_told_at_once(helm: Helm) -> None:
