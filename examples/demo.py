@@ -28,7 +28,7 @@ from typing import Any
 
 import yaml
 
-from certs import mint, pem
+from certs import issuing, pem
 from webhook.core import claims
 from webhook.core.admission import json_patch
 from webhook.core.admission_config import AdmissionConfig
@@ -65,7 +65,7 @@ def main(path: Path) -> None:
     if not response["allowed"]:
         sys.exit(f"refused: {response['status']['message']}")
     operations = json.loads(base64.b64decode(response["patch"]))
-    admitted: Document = json_patch.applied(json.loads(json.dumps(pod)), operations)
+    admitted: Document = json_patch.apply(json.loads(json.dumps(pod)), operations)
     step("4", f"The answer is a JSON patch of {len(operations)} operations. The Pod as it is admitted (+ is new):")
     difference(document(pod, WIDTH), document(admitted, WIDTH))
     # From here on it has what the API server gives to an object that it stores.
@@ -146,9 +146,9 @@ def webhook() -> Iterator[Webhook]:
     with tempfile.TemporaryDirectory(prefix="modelfit-demo-") as folder:
         certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
         now = datetime.now(UTC)
-        authority = mint.authority(now, timedelta(hours=1))
-        leaf = mint.leaf(authority, [HOST], now, timedelta(hours=1))
-        certificate.write_bytes(pem.text((leaf.certificate,)))
+        authority = issuing.issue_ca(now, timedelta(hours=1))
+        leaf = issuing.issue_leaf(authority, [HOST], now, timedelta(hours=1))
+        certificate.write_bytes(pem.dump_certificates((leaf.certificate,)))
         key.touch(mode=0o600)
         key.write_bytes(leaf.key)
         port = free_port()
@@ -164,7 +164,7 @@ def webhook() -> Iterator[Webhook]:
                 start_new_session=True,  # Ctrl-C is for the demo, which then stops it
             )
             try:
-                server = Webhook(port, pem.text((authority.certificate,)).decode())
+                server = Webhook(port, pem.dump_certificates((authority.certificate,)).decode())
                 wait(server, process, log.name)
                 yield server
             finally:

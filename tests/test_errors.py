@@ -59,7 +59,7 @@ def test_a_fault_reads_where_what_want_and_what_to_do() -> None:
 def test_faults_travel_together() -> None:
     first, second = FieldError("a", "x", "y"), FieldError("b", "x", "y")
     refusal = Denied(Reason.INVALID_MODEL_FIT, iter([first, second]))
-    assert refusal.faults == (first, second)
+    assert refusal.errors == (first, second)
     assert str(refusal) == "a: x; want y; and b: x; want y"
     assert str(InvalidSettings([first, second])) == "a: x; want y\nb: x; want y"
 

@@ -1,12 +1,11 @@
-"""What can go wrong, drawn once. Two channels, never mixed:
+"""The exceptions of the webhook and the CLI, and the grammar of their messages.
 
     ModelfitError
-    ├── Refusal           the input is understood and not acceptable: 200 with allowed: false; the CLI's message
-    ├── MalformedCall     the call is not a usable AdmissionReview: an HTTP 4xx with a small JSON body
-    └── InvalidSettings   the configuration: the process does not start
+    ├── Denied            the request is well-formed but not acceptable: 200 with allowed: false; exit code 1
+    ├── MalformedCall     the body is not an AdmissionReview: an HTTP 4xx with a small JSON body
+    └── InvalidSettings   the configuration is invalid: the process does not start
 
-A fault is one sentence in a fixed order: where, what was seen, what is accepted, what to do. All faults of one
-input travel together, so that nobody meets them one by one.
+A field error is one sentence: `field: value; want expected; hint`. All errors of one input are reported together.
 """
 
 import json
@@ -16,30 +15,46 @@ from dataclasses import dataclass
 from webhook.reasons import Reason
 
 MAX_QUOTED = 64
-"""Characters of a user's value that a message may repeat."""
+"""Characters of a user's value in a message."""
 
 MAX_MESSAGE = 1024
-"""Bytes of a message in an answer. The API server passes it on to every client, so it stays short."""
+"""Bytes of a message in a response, which the API server passes on to the client."""
+
+MAX_WARNING = 256
+"""Characters of a warning; the API server may truncate longer ones."""
 
 
 def quote(value: object) -> str:
-    """A user's value as a message may repeat it: at most 64 characters, escaped to ASCII so that it can neither
-    forge a log line nor colour a terminal."""
+    """A user's value for a message: at most MAX_QUOTED characters, escaped to ASCII, so that it cannot forge a log line
+    or send escape sequences to a terminal."""
     text = value if isinstance(value, str) else str(value)
     quoted = json.dumps(text[:MAX_QUOTED]).replace("\x7f", "\\u007f")
     return quoted if len(text) <= MAX_QUOTED else f"{quoted}..."
 
 
 def quote_all(values: Iterable[str], limit: int = 8) -> str:
-    """Several names for a message: the first `limit` of them, each as `shown`."""
-    names = list(values)
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(quote(name) for name in names[:limit]) + more
+    """The first `limit` values, quoted, and the number of the others."""
+    items = list(values)
+    more = f" and {len(items) - limit} more" if len(items) > limit else ""
+    return ", ".join(quote(item) for item in items[:limit]) + more
+
+
+def truncate(message: str) -> str:
+    """The message in at most MAX_MESSAGE bytes of UTF-8, cut at a character."""
+    data = message.encode("utf-8", "backslashreplace")
+    if len(data) <= MAX_MESSAGE:
+        return data.decode()
+    return data[: MAX_MESSAGE - 3].decode("utf-8", "ignore") + "..."
+
+
+def truncate_warnings(warnings: Iterable[str]) -> tuple[str, ...]:
+    """The warnings in at most MAX_WARNING characters each."""
+    return tuple(text if len(text) <= MAX_WARNING else f"{text[: MAX_WARNING - 3]}..." for text in warnings)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One invalid field: its path, the value seen, what is accepted, and what to do (empty if `expected` says it)."""
+    """One invalid field: its path, its value, the expected value, and what to do (empty if `expected` says it)."""
 
     field: str
     value: str
@@ -51,20 +66,20 @@ class FieldError:
 
 
 class ModelfitError(Exception):
-    """Base of the tree above."""
+    """Base class of the tree above."""
 
 
 class Denied(ModelfitError):
-    """Understood, and not acceptable. `reason` is the first in weight, `faults` are all of them."""
+    """A well-formed request that is not acceptable. `reason` is that of the most important of the `errors`."""
 
-    def __init__(self, reason: Reason, faults: Iterable[FieldError]) -> None:
+    def __init__(self, reason: Reason, errors: Iterable[FieldError]) -> None:
         self.reason = reason
-        self.faults = tuple(faults)
-        super().__init__(truncate("; and ".join(map(str, self.faults))))
+        self.errors = tuple(errors)
+        super().__init__(truncate("; and ".join(map(str, self.errors))))
 
 
 class MalformedCall(ModelfitError):
-    """Not an AdmissionReview that can be answered. `status` is the HTTP status code."""
+    """A call that cannot be answered with an AdmissionReview. `status` is the HTTP status code."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         self.status = status
@@ -72,16 +87,8 @@ class MalformedCall(ModelfitError):
 
 
 class InvalidSettings(ModelfitError):
-    """The configuration cannot be used; the message names every fault."""
+    """An invalid configuration. The message has a line for each of the `errors`."""
 
-    def __init__(self, faults: Iterable[FieldError]) -> None:
-        self.faults = tuple(faults)
-        super().__init__("\n".join(map(str, self.faults)))
-
-
-def truncate(message: str) -> str:
-    """The message in at most MAX_MESSAGE bytes of UTF-8, cut at a character."""
-    data = message.encode("utf-8", "backslashreplace")
-    if len(data) <= MAX_MESSAGE:
-        return data.decode()
-    return data[: MAX_MESSAGE - 3].decode("utf-8", "ignore") + "..."
+    def __init__(self, errors: Iterable[FieldError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("\n".join(map(str, self.errors)))

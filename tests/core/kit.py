@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import jsonpatch
 
 from webhook.core.admission import decide, review
-from webhook.core.admission.decide import Decision
+from webhook.core.admission.decision import Decision
 from webhook.core.admission.review import Review
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.fits.requirements import ModelRequirements

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.core.kit import UID, Json, mutate, patched, pod, validate
 from webhook.core.admission import responses
-from webhook.core.admission.decide import Decision
+from webhook.core.admission.decision import Decision
 from webhook.reasons import Reason
 
 

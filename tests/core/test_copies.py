@@ -200,8 +200,8 @@ def test_a_copy_whose_model_needs_no_gpu_is_refused(name: str) -> None:
         assert (decision.allowed, decision.reason, decision.patch) == (False, Reason.ALIAS_TAKEN, ())
         claim = target["spec"]["resourceClaims"][0]["resourceClaimName"]
         assert decision.message == (
-            f"spec.resourceClaims[0]: claim {claim} on a model that needs no GPU; want none; take the entry out, and "
-            "the containers' references to it"
+            f"spec.resourceClaims[0]: claim {claim} on a model that needs no GPU; want none; remove the entry and the "
+            "containers' references to it"
         )
     mine = [{"name": "modelfit", "resourceClaimName": "mine"}]
     assert mutate(pod(CPU_FIT, resourceClaims=mine)).reason == Reason.CPU_ONLY

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.core.kit import CPU_FIT, FIT, Json, body, container, fit, mutate, pod, validate
 from webhook.core.admission import decide, review
-from webhook.core.admission.decide import Decision
+from webhook.core.admission.decision import Decision
 from webhook.core.admission.review import Review
 from webhook.core.admission_config import AdmissionConfig
 from webhook.errors import MalformedCall

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.core.kit import CPU_FIT, FIT, Json, container, mutate, pod, validate
-from webhook.core.admission.decide import Decision
+from webhook.core.admission.decision import Decision
 from webhook.reasons import Reason
 
 BAD = pod("not json", nodeName="n1", annotations={"llmfit.ai/profile": "none", "llmfit.ai/device-count": "0"})
@@ -114,7 +114,7 @@ def test_a_label_that_only_resembles_disabled_is_said_to_do_nothing(label: str) 
 def test_a_disabled_annotation_is_said_to_do_nothing() -> None:
     decision = mutate(pod(annotations={"llmfit.ai/inject": "disabled"}))
     assert decision.reason == Reason.INJECTED
-    assert any("is an annotation here, which does nothing" in warning for warning in decision.warnings)
+    assert any("has no effect as an annotation" in warning for warning in decision.warnings)
 
 
 def test_the_label_enabled_is_taken_as_meant() -> None:

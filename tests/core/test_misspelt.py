@@ -62,7 +62,7 @@ def test_keys_of_others_are_none_of_our_business(key: str) -> None:
 @given(st.dictionaries(st.text(max_size=8).map("llmfit.ai/{}".format) | st.text(max_size=30), st.text(max_size=8)))
 def test_there_is_a_warning_just_where_a_key_is_not_known(annotations: dict[str, str]) -> None:
     unknown = {key for key in annotations if key.startswith("llmfit.ai/")} - OURS | annotations.keys() & ON_CLAIMS
-    chosen = {key: annotations[key] for key in annotations if key not in pods.ASKING}
+    chosen = {key: annotations[key] for key in annotations if key not in pods.USER_ANNOTATIONS}
     assert bool(told(pod(annotations=chosen))) is bool(unknown)
 
 

@@ -79,7 +79,7 @@ def test_the_patch_gives_the_expected_pod_whatever_its_parents_are(
         after = patched(before, decision)
         assert after == expected(before, CLAIM, "12Gi", '{"gpu.memory":"8Gi","memory":"12Gi"}'), (labels, init)
         assert_only_adds_what_is_not_there(before, decision.patch)
-        assert json_patch.applied(copy.deepcopy(before), decision.patch) == after
+        assert json_patch.apply(copy.deepcopy(before), decision.patch) == after
 
 
 @pytest.mark.parametrize("resources", RESOURCES)
@@ -117,7 +117,7 @@ def assert_only_adds_what_is_not_there(before: Json, operations: tuple[json_patc
         assert operation.keys() == {"op", "path", "value"}
         if not operation["path"].endswith("/-"):
             assert jsonpointer.resolve_pointer(state, operation["path"], None) is None, operation["path"]
-        json_patch.applied(state, [operation])
+        json_patch.apply(state, [operation])
 
 
 def test_the_patch_touches_our_paths_only() -> None:

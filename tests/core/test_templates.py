@@ -8,7 +8,7 @@ import pytest
 from tests.core import kit
 from tests.core.kit import CPU_FIT, WORKLOADS, Json, container, kind_of, mutate, pod, workload
 from tests.core.test_refusals import CASES
-from webhook.core.admission.decide import Decision
+from webhook.core.admission.decision import Decision
 from webhook.core.admission_config import AdmissionConfig
 from webhook.reasons import Reason
 
@@ -213,7 +213,7 @@ OUTSIDE = {"annotations": {"llmfit.ai/model-fit": "{}"}}
 
 @pytest.mark.parametrize("kind", WORKLOADS)
 def test_an_annotation_around_the_template_is_said_to_belong_there(kind: str) -> None:
-    told = f"metadata.annotations[llmfit.ai/model-fit]: no pod gets it from there; move it to {root(kind)}.metadata"
+    told = f"metadata.annotations[llmfit.ai/model-fit]: pods do not inherit it; move it to {root(kind)}.metadata"
     for target in (workload(kind, pod(None), **OUTSIDE), workload(kind, pod(None, metadata={}), **OUTSIDE)):
         decision = validate(target)
         assert (decision.allowed, decision.reason) == (True, Reason.NOT_ANNOTATED)
@@ -227,7 +227,7 @@ def test_an_annotation_on_the_jobs_of_a_cron_job_is_said_to_belong_in_their_temp
     target = workload("CronJob", pod(None), **OUTSIDE)
     target["spec"]["jobTemplate"]["metadata"] = OUTSIDE
     own, jobs = validate(target).warnings
-    where = "modelfit: CronJob llama: spec.jobTemplate.metadata.annotations[llmfit.ai/model-fit]: no pod gets it from"
+    where = "modelfit: CronJob llama: spec.jobTemplate.metadata.annotations[llmfit.ai/model-fit]: pods do not inherit it"
     assert own.startswith("modelfit: CronJob llama: metadata.annotations[llmfit.ai/model-fit]: ")
     assert jobs.startswith(where)
     assert jobs.endswith("move it to spec.jobTemplate.spec.template.metadata.annotations")
@@ -251,7 +251,7 @@ def test_an_annotation_on_the_jobs_of_a_cron_job_is_said_to_belong_in_their_temp
 def test_nothing_is_said_of_an_annotation_that_is_not_misplaced(target: Json, reason: Reason) -> None:
     decision = validate(target)
     assert decision.reason == reason
-    assert not [warning for warning in decision.warnings if "no pod gets it" in warning]
+    assert not [warning for warning in decision.warnings if "pods do not inherit it" in warning]
 
 
 def test_an_update_without_the_old_object_is_looked_at() -> None:

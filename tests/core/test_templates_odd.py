@@ -8,7 +8,7 @@ from tests.core import kit
 from tests.core.kit import WORKLOADS, Json, kind_of, pod, workload
 from tests.core.test_templates import BAD, validate
 from webhook.core.admission import pod_templates
-from webhook.core.admission.decide import Decision
+from webhook.core.admission.decision import Decision
 from webhook.errors import MalformedCall
 from webhook.reasons import Reason
 
@@ -47,7 +47,7 @@ NOTED = {"metadata": {"annotations": {"llmfit.ai/model-fit": "{}"}}}
         ),
         (
             {"spec": {"template": {"metadata": {"annotations": {"a": 1}}}}},
-            'spec.template.metadata.annotations["a"]: want a text; put the value in quotes',
+            'spec.template.metadata.annotations["a"]: want a string; put the value in quotes',
         ),
         (
             {"spec": {"template": NOTED | {"spec": {"containers": ["x"]}}}},
@@ -74,12 +74,12 @@ def test_a_review_without_the_object_is_a_malformed_call() -> None:
 
 def test_a_kind_without_template_has_no_path() -> None:
     assert (
-        pod_templates.path("", "Pod")
-        is pod_templates.path("", "Deployment")
-        is pod_templates.path("batch", "Job/v1")
+        pod_templates.find_path("", "Pod")
+        is pod_templates.find_path("", "Deployment")
+        is pod_templates.find_path("batch", "Job/v1")
         is None
     )
-    assert {(group, kind) for kind, group in WORKLOADS.items() if pod_templates.path(group, kind) is None} == set()
+    assert {(group, kind) for kind, group in WORKLOADS.items() if pod_templates.find_path(group, kind) is None} == set()
 
 
 JSON = st.recursive(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.core.kit import CPU_FIT, FIT, Json, admitted, container, fit, pod, validate
-from webhook.core.admission.decide import Decision
+from webhook.core.admission.decision import Decision
 from webhook.core.admission_config import AdmissionConfig
 from webhook.reasons import Reason
 
@@ -119,7 +119,7 @@ def test_an_update_of_a_pod_with_a_claim_is_told_that_it_does_not_resize_it() ->
         new["metadata"]["annotations"]["llmfit.ai/model-fit"] = fit(vram_gb=9)
         decision = update(old, new)
         assert (decision.allowed, decision.reason) == (True, Reason.VALID)
-        assert decision.warnings == ("modelfit: a pod's claim is made once; this change does not resize it",)
+        assert decision.warnings == ("modelfit: a pod's claim is fixed at creation; this change does not resize it",)
 
 
 @pytest.mark.parametrize("entries", [None, [{"name": "modelfit", "resourceClaimName": "mine"}], [{"name": "nic"}]])
@@ -128,8 +128,8 @@ def test_an_update_of_a_pod_without_a_claim_of_ours_is_told_that_it_comes_too_la
         decision = update(old, pod(fit(vram_gb=9), nodeName="n1", resourceClaims=entries))
         assert (decision.allowed, decision.reason) == (True, Reason.VALID)
         assert decision.warnings == (
-            "modelfit: metadata.annotations[llmfit.ai/model-fit] does nothing on a pod that exists already; create the "
-            "pod anew",
+            "modelfit: metadata.annotations[llmfit.ai/model-fit] does nothing here; claims cannot be added to an "
+            "existing pod: delete and recreate it",
         )
 
 

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from tests.core import kit
 from webhook.core.admission import decide
-from webhook.core.admission.decide import Decision
+from webhook.core.admission.decision import Decision
 from webhook.core.admission.review import Review
 from webhook.core.admission_config import AdmissionConfig
 

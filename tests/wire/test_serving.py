@@ -8,7 +8,7 @@ import pytest
 
 from tests.core import kit
 from tests.wire.process import Launcher, review, shared_metrics, wait_until
-from webhook.reasons import REFUSALS
+from webhook.reasons import DENIAL_REASONS
 
 
 def test_reviews_share_a_connection(launcher: Launcher) -> None:
@@ -37,7 +37,7 @@ def test_what_alerts_count_is_there_before_the_first_event(launcher: Launcher, w
     with launcher.serving(f"--workers={workers}") as served:
         lines = served.get("/metrics")[1].splitlines()
     for webhook, operation in (("mutate", "CREATE"), ("validate", "CREATE"), ("validate", "UPDATE")):
-        for outcome, reasons in {"denied": REFUSALS, "error": ["InternalError"]}.items():
+        for outcome, reasons in {"denied": DENIAL_REASONS, "error": ["InternalError"]}.items():
             for reason in reasons:
                 labels = f'operation="{operation}",outcome="{outcome}",reason="{reason}",webhook="{webhook}"'
                 assert f"modelfit_admission_reviews_total{{{labels}}} 0.0" in lines

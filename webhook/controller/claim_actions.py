@@ -7,6 +7,7 @@ from webhook import constants
 from webhook.controller import object_metadata
 from webhook.controller.results import ClaimResult
 from webhook.core import claims
+from webhook.core.admission import exemptions
 from webhook.core.admission_config import AdmissionConfig
 from webhook.errors import Denied, quote, truncate
 
@@ -35,7 +36,7 @@ def decide_action(
 ) -> ClaimAction:
     """The plan for the pod with this metadata (None: it is gone) and the claim of ours under the name that it waits
     for, if there is one. `classes` are the DeviceClasses that exist, None where that is not known."""
-    if pod is None or pod.get("deletionTimestamp"):
+    if pod is None or exemptions.find_exemption(pod):
         return ClaimAction(ClaimResult.NOTHING_TO_DO)
     if claim is not None:
         return ClaimAction(ClaimResult.CLAIM_PRESENT) if object_metadata.owned_by(claim, pod) else taken(claim, pod)

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from certs.rotation import Action
 from webhook.cluster.api_errors import ErrorReason
 from webhook.controller.results import ClaimResult
-from webhook.reasons import REFUSALS
+from webhook.reasons import DENIAL_REASONS
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -135,7 +135,7 @@ def _create_series() -> None:
     for result in (*ClaimResult, *ErrorReason):
         _RECONCILES.labels(result)
     claim_reasons = (ClaimResult.CLAIM_NAME_TAKEN, ClaimResult.DEVICE_CLASS_MISSING)
-    for reason in (*claim_reasons, *sorted(REFUSALS), *(reason for reason in ErrorReason if reason.reported)):
+    for reason in (*claim_reasons, *sorted(DENIAL_REASONS), *(reason for reason in ErrorReason if reason.reported)):
         _EVENTS.labels(reason, "written")
     for action in (action for action in Action if action is not Action.KEEP):
         _CERTIFICATE_CHANGES.labels(action)

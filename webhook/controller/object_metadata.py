@@ -80,12 +80,6 @@ def annotation(meta: Mapping[str, object], key: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def label(meta: Mapping[str, object], key: str) -> str | None:
-    labels = meta.get("labels")
-    value = labels.get(key) if is_object(labels) else None
-    return value if isinstance(value, str) else None
-
-
 def key(meta: Mapping[str, object], name: object = None) -> str:
     """`namespace/name`, as informers file it; of another object in the same namespace where `name` is given."""
     return f"{meta.get('namespace')}/{name or meta.get('name')}"

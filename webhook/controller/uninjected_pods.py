@@ -14,6 +14,7 @@ from webhook.cluster.api_errors import ApiError
 from webhook.controller import controller_metrics, object_metadata
 from webhook.controller.events import Recorder
 from webhook.controller.results import ClaimResult
+from webhook.core.admission import exemptions
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import device_request
 from webhook.errors import Denied
@@ -66,14 +67,7 @@ def find_uninjected(
     """Those of the unfinished pods (metadata) that are annotated and should have been injected, each with what is to be
     said. A pod that needs no GPU misses nothing; one that is to be left alone was left alone."""
     for pod in pods:
-        if object_metadata.annotation(pod, constants.MODEL_FIT) is None or pod.get("deletionTimestamp"):
-            continue
-        if (
-            object_metadata.label(pod, constants.INJECT) == constants.INJECT_DISABLED
-            or pod.get("namespace") in left_alone
-        ):
-            continue
-        if object_metadata.annotation(pod, constants.MIRROR_POD) is not None:
+        if exemptions.is_exempt(pod, left_alone):
             continue
         message = _complaint(pod, config)
         if message:

@@ -1,7 +1,8 @@
-"""The decision, as values. Pure: what is decided here depends on the arguments alone.
+"""The decision, as values. The core performs no I/O and reads neither the clock nor randomness.
 
-Belongs here: reading a review, a pod and a fit; quantities; selectors; claims; the patch; the rules.
-Never here: files, sockets, time, randomness, logging, environment, flask, kubernetes.
+An annotated pod flows through the groups from top to bottom, as .importlinter enforces:
 
-The reader follows the data: review → pod → fit → need → claim → patch → answer; `decide` is the table of contents.
+    admission         review → pod → plan → patch → response
+    claims            annotations → device request → claim
+    fits, profiles    fit → model requirements; the devices of a vendor's driver
 """

@@ -1,4 +1,4 @@
-"""What the operator decided, as the core needs it. `webhook.settings` reads it from the configuration."""
+"""The part of the configuration that the core reads. `webhook.settings` loads and documents it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,21 +9,21 @@ from webhook.core.profiles import BUILTIN, Profile
 
 @dataclass(frozen=True, slots=True)
 class AdmissionConfig:
-    """Defaults are those of `webhook.settings`."""
+    """The defaults are those of `webhook.settings`."""
 
     profile: str = "nvidia"
     """The profile of pods that name none."""
     profiles: Mapping[str, Profile] = field(default_factory=lambda: BUILTIN)
-    """Every profile that a pod may name."""
+    """The profiles that a pod may name."""
     placement: Literal["any", "tightest"] = "any"
-    """Whether the first device that is large enough will do, or a smaller one is looked for first."""
+    """`any`: any device that is large enough. `tightest`: smaller devices first."""
     system_memory_class: str | None = None
-    """DeviceClass of a memory driver, from which a claim takes the model's system memory too."""
+    """The DeviceClass of a memory driver, from which claims also request the model's system memory."""
     device_count_variable: str | None = None
-    """Environment variable that tells the target containers the number of devices, where one number is asked for."""
+    """The environment variable in which target containers get the device count, if a single one is requested."""
     memory_requests: Literal["fill", "ignore"] = "fill"
-    """Whether `memory` becomes the first target container's memory request where it has none."""
+    """`fill`: `memory` becomes the memory request of the first target container, unless a request or limit is set."""
     device_plugin_requests: Literal["deny", "warn"] = "deny"
-    """A target container that also asks for a device-plugin GPU."""
+    """What to do with a target container that also requests a GPU through a device plugin."""
     uninjected_pods: Literal["deny", "warn"] = "deny"
-    """A pod that needs a claim and reaches the validating webhook without one."""
+    """What the validating webhook does with a pod that needs a claim and has none."""

@@ -20,7 +20,7 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from webhook.reasons import REFUSALS, Reason
+from webhook.reasons import DENIAL_REASONS, Reason
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -119,7 +119,7 @@ def _begin() -> None:
     for webhook, operations in (("mutate", ["CREATE"]), ("validate", ["CREATE", "UPDATE"])):
         _latency(webhook)
         for operation in operations:
-            for reason in sorted(REFUSALS):
+            for reason in sorted(DENIAL_REASONS):
                 _review(webhook, operation, False, reason)
         for operation in (*operations, "other"):
             _error(webhook, operation)

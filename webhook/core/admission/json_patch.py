@@ -1,7 +1,7 @@
-"""RFC 6902 operations: as few as do it, on our own paths only, in an order that does not depend on chance.
+"""The JSON patch (RFC 6902) of an injection: minimal, idempotent, in a fixed order, on our own paths only.
 
-`add` needs the parent to exist and replaces what stands at the path, so a parent that is absent or null is added
-whole, and one that exists is only added to. A pod that has it all gets no operation: twice is once.
+`add` requires the parent to exist and replaces the value at the path. So an absent or null parent is added whole, and an
+existing one gets a member. A pod that is injected already gets no operation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from webhook.core.admission.pods import Container, Pod
 
 
 class Operation(TypedDict):
-    """One operation of a JSON patch; only `add` is ever needed."""
+    """One operation of a JSON patch; an injection only needs `add`."""
 
     op: Literal["add"]
     path: str
@@ -25,44 +25,44 @@ def inject(
     record: Mapping[str, str],
     claim: str | None,
     containers: Sequence[Container],
-    memory: str | None,
-    variable: tuple[str, str] | None = None,
+    memory_request: str | None,
+    env: tuple[str, str] | None = None,
 ) -> list[Operation]:
-    """Everything that an admitted pod gets. `record` are annotations; `claim` is the claim's name, None for a model
-    that needs no GPU; `memory` is the first container's memory request, where it is to get one. `variable` (name and
-    value) joins the environment of `containers` where the name is not taken."""
-    operations = _entry(pod, claim) if claim is not None else []
+    """The patch. `record` are annotations; `claim` is the claim's name, None for a model that needs no GPU;
+    `memory_request` goes to the first container; `env` is the name and value of an environment variable for all
+    `containers` that do not define it."""
+    operations = _resource_claim(pod, claim) if claim is not None else []
     for index, container in enumerate(containers):
-        operations += _container(container, claim is not None, memory if index == 0 else None)
-        if variable is not None:
-            operations += _environment(container, *variable)
+        operations += _resources(container, claim is not None, memory_request if index == 0 else None)
+        if env is not None:
+            operations += _environment(container, *env)
     return operations + _metadata(pod, record, claim)
 
 
-def _entry(pod: Pod, claim: str) -> list[Operation]:
-    """The claim's entry; one that is there, of another claim, gets the name."""
+def _resource_claim(pod: Pod, claim: str) -> list[Operation]:
+    """The entry in spec.resourceClaims; the existing entry of a copied pod gets the new name."""
     entry = pods.alias_entry(pod)
     if entry is None:
-        made = {"name": constants.ALIAS, "resourceClaimName": claim}
-        return _append(pod.spec, "resourceClaims", "/spec", made)
+        new = {"name": constants.ALIAS, "resourceClaimName": claim}
+        return _append(pod.spec, "resourceClaims", "/spec", new)
     path = f"/spec/resourceClaims/{pod.resource_claims.index(entry)}"
     return _set_members(entry, path, {"resourceClaimName": claim})
 
 
-def _container(container: Container, claimed: bool, quantity: str | None) -> list[Operation]:
+def _resources(container: Container, has_claim: bool, memory_request: str | None) -> list[Operation]:
     reference = {"name": constants.ALIAS}
-    refer = claimed and not target_containers.refers(container)
-    if not refer and quantity is None:
+    add_reference = has_claim and not target_containers.references_claim(container)
+    if not add_reference and memory_request is None:
         return []
     path = f"{container.path}/resources"
     if container.body.get("resources") is None:
-        whole: dict[str, object] = {"claims": [reference]} if refer else {}
-        if quantity is not None:
-            whole["requests"] = {"memory": quantity}
-        return [_add(path, whole)]
-    operations = _append(container.resources, "claims", path, reference) if refer else []
-    if quantity is not None:
-        operations += _set(container.resources, "requests", path, {"memory": quantity})
+        resources: dict[str, object] = {"claims": [reference]} if add_reference else {}
+        if memory_request is not None:
+            resources["requests"] = {"memory": memory_request}
+        return [_add(path, resources)]
+    operations = _append(container.resources, "claims", path, reference) if add_reference else []
+    if memory_request is not None:
+        operations += _set(container.resources, "requests", path, {"memory": memory_request})
     return operations
 
 
@@ -87,26 +87,27 @@ def _append(parent: Mapping[str, object], key: str, path: str, item: object) -> 
 
 
 def _set(parent: Mapping[str, object], key: str, path: str, members: Mapping[str, str]) -> list[Operation]:
-    present = parent.get(key)
-    if not isinstance(present, dict):
+    existing = parent.get(key)
+    if not isinstance(existing, dict):
         return [_add(f"{path}/{key}", dict(members))]
-    return _set_members(present, f"{path}/{key}", members)
+    return _set_members(existing, f"{path}/{key}", members)
 
 
-def _set_members(present: Mapping[str, object], path: str, members: Mapping[str, str]) -> list[Operation]:
-    return [_add(f"{path}/{_pointer(name)}", text) for name, text in members.items() if present.get(name) != text]
+def _set_members(existing: Mapping[str, object], path: str, members: Mapping[str, str]) -> list[Operation]:
+    return [_add(f"{path}/{_escape(key)}", value) for key, value in members.items() if existing.get(key) != value]
 
 
 def _add(path: str, value: object) -> Operation:
     return {"op": "add", "path": path, "value": value}
 
 
-def _pointer(key: str) -> str:
+def _escape(key: str) -> str:
+    """The key as a token of a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def applied(document: dict[str, object], operations: Sequence[Operation]) -> dict[str, object]:
-    """The document after `operations` of this module, changed in place. Their parents exist, by construction."""
+def apply(document: dict[str, object], operations: Sequence[Operation]) -> dict[str, object]:
+    """Applies operations of this module to the document in place. Their parents exist."""
     for operation in operations:
         *parents, last = (part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:])
         target: object = document

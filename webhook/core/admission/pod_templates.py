@@ -1,4 +1,4 @@
-"""Workloads: which kinds make pods, and the pod template in one. The one place that says where a template stands."""
+"""Workload kinds and their pod templates."""
 
 import dataclasses
 import re
@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from webhook import constants
-from webhook.core.admission import pods
+from webhook.core.admission import exemptions, pods
 from webhook.core.admission.pods import Pod
 from webhook.errors import Denied, quote
+from webhook.json_tree import get_object, strict_list, strict_object
 
 _PATHS = {
     ("apps", "Deployment"): ("spec", "template"),
@@ -20,102 +21,103 @@ _PATHS = {
     ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
 }
 
-_MAKERS = frozenset({("apps", "Deployment"), ("batch", "CronJob")})
-"""Kinds of _PATHS that make others of them, with their own template."""
+_OWNER_KINDS = frozenset({("apps", "Deployment"), ("batch", "CronJob")})
+"""Kinds of _PATHS that create workloads of other kinds from their own template."""
 
-_PLAIN = re.compile("[-.a-z0-9]{1,63}")
-"""A name that a message can repeat as it is."""
+_PLAIN_NAME = re.compile("[-.a-z0-9]{1,63}")
+"""A name that messages repeat unquoted."""
 
-_OWN = "metadata"
+_WORKLOAD_METADATA = "metadata"
 
-COPIED = ("labels", "annotations", "finalizers")
-"""What of a template's metadata the controllers copy to the pods; a name or a namespace there means nothing."""
+COPIED_METADATA = ("labels", "annotations", "finalizers")
+"""The members of a template's metadata that controllers copy to the pods."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The pod template of a workload. `path` is where it stands, `pod` is a pod that is made from it, `outer` is the
-    metadata around it by path: the workload's, and in a CronJob that of its Jobs."""
+    """The pod template of a workload at `path`."""
 
     path: str
-    outer: Mapping[str, Mapping[str, object]]
+    enclosing_metadata: Mapping[str, Mapping[str, object]]
+    """By path: the workload's, and for a CronJob that of its Jobs."""
     pod: Pod
+    """A pod that is created from the template."""
 
     @property
-    def ours(self) -> list[str | None]:
-        """What its annotations ask of us."""
-        return [self.pod.annotations.get(key) for key in pods.ASKING]
-
-    @property
-    def workload(self) -> Mapping[str, object]:
-        """The workload's metadata."""
-        return self.outer[_OWN]
+    def annotations(self) -> list[str | None]:
+        """The values of the user annotations."""
+        return [self.pod.annotations.get(key) for key in pods.USER_ANNOTATIONS]
 
     @property
     def misplaced(self) -> dict[str, object]:
-        """Fits that no pod gets, by path: they are around the template, and there is none in it."""
+        """Fits that no pod gets, by path: annotations around a template that has none itself."""
         if constants.MODEL_FIT in self.pod.annotations:
             return {}
-        found = {}
-        for where, metadata in self.outer.items():
-            annotations, labels = metadata.get("annotations"), metadata.get("labels")
-            disabled = isinstance(labels, dict) and labels.get(constants.INJECT) == constants.INJECT_DISABLED
-            if isinstance(annotations, dict) and constants.MODEL_FIT in annotations and not disabled:
-                found[f"{where}.annotations[{constants.MODEL_FIT}]"] = annotations[constants.MODEL_FIT]
-        return found
+        return {
+            f"{path}.annotations[{constants.MODEL_FIT}]": annotations[constants.MODEL_FIT]
+            for path, metadata in self.enclosing_metadata.items()
+            if constants.MODEL_FIT in (annotations := get_object(metadata, "annotations"))
+            and not exemptions.is_disabled(metadata)
+        }
 
-    def directions(self) -> Iterator[str]:
+    def misplacement_warnings(self) -> Iterator[str]:
         """A warning for each of `misplaced`."""
-        for where in self.misplaced:
-            yield f"{where}: no pod gets it from there; move it to {self.path}.metadata.annotations"
+        for path in self.misplaced:
+            yield f"{path}: pods do not inherit it; move it to {self.path}.metadata.annotations"
 
     @property
-    def is_made(self) -> bool:
-        """Whether another workload made this one."""
-        owners = pods.sequence(self.workload, "ownerReferences", "object.metadata")
-        return any(isinstance(owner, dict) and owner.get("controller") is True and _makes(owner) for owner in owners)
+    def is_managed(self) -> bool:
+        """Whether another workload with a pod template owns this one."""
+        owners = strict_list(self._workload, "ownerReferences", "object.metadata")
+        return any(
+            isinstance(owner, dict) and owner.get("controller") is True and _creates_workloads(owner) for owner in owners
+        )
 
     @property
     def being_deleted(self) -> bool:
-        """Whether the workload is."""
-        return bool(self.workload.get("deletionTimestamp"))
+        """Whether the workload is being deleted."""
+        return bool(self._workload.get("deletionTimestamp"))
 
-    def located(self, message: str) -> str:
-        """What is said of a pod, as said of the template: a path at its beginning starts at the workload."""
+    def qualify(self, message: str) -> str:
+        """A message about the pod, with a leading path relative to the workload."""
         return f"{self.path}.{message}" if message.startswith(("metadata.", "spec.")) else message
 
-    def told(self, kind: str, warnings: Iterable[str]) -> Iterator[str]:
-        """The warnings as those of a workload of that kind. kubectl drops what it has printed before, so every line
-        names the workload."""
-        name = self.workload.get("name")
-        called = f"{kind} {name if _PLAIN.fullmatch(str(name)) else quote(name)}" if name else kind
-        return (f"modelfit: {called}: {warning}" for warning in warnings)
+    def qualify_errors(self, denied: Denied) -> Denied:
+        """The denial of the pod, with the paths of its errors relative to the workload."""
+        return Denied(
+            denied.reason, [dataclasses.replace(error, field=self.qualify(error.field)) for error in denied.errors]
+        )
 
-    def refused(self, refusal: Denied) -> Denied:
-        """The refusal of a pod, as that of the template."""
-        faults = [dataclasses.replace(fault, field=self.located(fault.field)) for fault in refusal.faults]
-        return Denied(refusal.reason, faults)
+    def prefixed(self, kind: str, warnings: Iterable[str]) -> Iterator[str]:
+        """The warnings, each with kind and name of the workload: kubectl prints equal warnings only once."""
+        name = self._workload.get("name")
+        workload = f"{kind} {name if _PLAIN_NAME.fullmatch(str(name)) else quote(name)}" if name else kind
+        return (f"modelfit: {workload}: {warning}" for warning in warnings)
+
+    @property
+    def _workload(self) -> Mapping[str, object]:
+        return self.enclosing_metadata[_WORKLOAD_METADATA]
 
 
-def path(group: str, kind: str) -> tuple[str, ...] | None:
-    """Where the pod template stands in an object of that kind; None where it has none. The core group is empty."""
+def find_path(group: str, kind: str) -> tuple[str, ...] | None:
+    """The keys that lead to the pod template in an object of this kind; None if it has none. The core group is empty."""
     return _PATHS.get((group, kind))
 
 
-def view(steps: tuple[str, ...], body: Mapping[str, object]) -> Template:
-    """The template at `steps`, empty where there is none. Raises MalformedCall for a shape that no workload has."""
-    where, place = "object", body
-    outer = {_OWN: pods.mapping(body, "metadata", where)}
-    for step in steps:
-        place = pods.mapping(place, step, where)
-        where = f"{where}.{step}"
-        if step == "jobTemplate":
-            outer["spec.jobTemplate.metadata"] = pods.mapping(place, "metadata", where)
-    metadata = pods.mapping(place, "metadata", where)
-    copied = {key: metadata[key] for key in COPIED if key in metadata}
-    return Template(".".join(steps), outer, Pod(copied, pods.mapping(place, "spec", where)))
+def from_workload(path: tuple[str, ...], workload: Mapping[str, object]) -> Template:
+    """The template at `path`, empty if absent. Raises MalformedCall if the object cannot be a workload."""
+    parent_path, parent = "object", workload
+    enclosing = {_WORKLOAD_METADATA: strict_object(workload, "metadata", parent_path)}
+    for key in path:
+        parent = strict_object(parent, key, parent_path)
+        parent_path = f"{parent_path}.{key}"
+        if key == "jobTemplate":
+            enclosing["spec.jobTemplate.metadata"] = strict_object(parent, "metadata", parent_path)
+    metadata = strict_object(parent, "metadata", parent_path)
+    copied = {key: metadata[key] for key in COPIED_METADATA if key in metadata}
+    return Template(".".join(path), enclosing, Pod(copied, strict_object(parent, "spec", parent_path)))
 
 
-def _makes(owner: Mapping[str, object]) -> bool:
+def _creates_workloads(owner: Mapping[str, object]) -> bool:
     version, kind = owner.get("apiVersion"), owner.get("kind")
-    return isinstance(version, str) and isinstance(kind, str) and (version.rpartition("/")[0], kind) in _MAKERS
+    return isinstance(version, str) and isinstance(kind, str) and (version.rpartition("/")[0], kind) in _OWNER_KINDS

@@ -1,7 +1,6 @@
-"""A pod as the rules look at it: a view on the decoded JSON, which is never copied into models, so that fields that
-this version does not know stay as they are.
+"""Pods as views on decoded JSON, without models, so that fields unknown to this version stay as they are.
 
-In JSON that comes from an API server null and absent mean the same; both read as empty here.
+In JSON from an API server null and absent mean the same; both read as empty here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,10 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from webhook import constants
-from webhook.errors import MalformedCall, quote
+from webhook.core.admission import exemptions
+from webhook.errors import MalformedCall
+from webhook.json_tree import strict_list, strict_object, strict_texts
+from webhook.reasons import Reason
 
-ASKING = (constants.MODEL_FIT, constants.CONTAINERS, constants.PROFILE, constants.DEVICE_COUNT)
-"""The annotations by which a pod asks something of us, the fit first."""
+USER_ANNOTATIONS = (constants.MODEL_FIT, constants.CONTAINERS, constants.PROFILE, constants.DEVICE_COUNT)
+"""The annotations that users set on a pod, the fit first."""
 
 
 @dataclass(frozen=True)
@@ -26,103 +28,71 @@ class Container:
 
     @cached_property
     def resources(self) -> Mapping[str, object]:
-        return mapping(self.body, "resources", self.field)
+        return strict_object(self.body, "resources", self.field)
 
     @property
     def claims(self) -> Sequence[object]:
-        return sequence(self.resources, "claims", f"{self.field}.resources")
+        return strict_list(self.resources, "claims", f"{self.field}.resources")
 
     @property
     def environment(self) -> Sequence[object]:
-        return sequence(self.body, "env", self.field)
+        return strict_list(self.body, "env", self.field)
 
     def amounts(self, kind: str) -> Mapping[str, object]:
-        """`requests` or `limits`."""
-        return mapping(self.resources, kind, f"{self.field}.resources")
+        """Quantities by resource name; `kind` is `requests` or `limits`."""
+        return strict_object(self.resources, kind, f"{self.field}.resources")
 
 
 @dataclass(frozen=True)
 class Pod:
-    """`metadata` and `spec` of a Pod, or of a pod template. Parts are read once, when first asked for: a review is
-    answered while somebody's pod waits."""
+    """`metadata` and `spec` of a Pod or of a pod template. Properties raise MalformedCall for a malformed part and are
+    cached where the rules read them repeatedly."""
 
     metadata: Mapping[str, object]
     spec: Mapping[str, object]
 
     @cached_property
     def annotations(self) -> Mapping[str, str]:
-        return texts(self.metadata, "annotations")
+        return strict_texts(self.metadata, "annotations", "metadata")
 
     @cached_property
     def labels(self) -> Mapping[str, str]:
-        return texts(self.metadata, "labels")
-
-    @property
-    def being_deleted(self) -> bool:
-        return bool(self.metadata.get("deletionTimestamp"))
+        return strict_texts(self.metadata, "labels", "metadata")
 
     @property
     def resource_claims(self) -> Sequence[object]:
-        return sequence(self.spec, "resourceClaims", "spec")
+        return strict_list(self.spec, "resourceClaims", "spec")
 
     @cached_property
     def containers(self) -> tuple[Container, ...]:
-        """The ordinary containers, in their order."""
         return tuple(self._containers("containers"))
 
     @cached_property
     def init_containers(self) -> tuple[Container, ...]:
-        """The init containers, native sidecars among them."""
+        """Init containers, including native sidecars."""
         return tuple(self._containers("initContainers"))
 
-    def _containers(self, field: str) -> Iterator[Container]:
-        for index, body in enumerate(sequence(self.spec, field, "spec")):
-            where = f"spec.{field}[{index}]"
+    def find_exemption(self) -> Reason | None:
+        """Why the pod is exempt; None if it is not. Raises MalformedCall for malformed annotations or labels."""
+        return exemptions.find_exemption({**self.metadata, "annotations": self.annotations, "labels": self.labels})
+
+    def _containers(self, key: str) -> Iterator[Container]:
+        for index, body in enumerate(strict_list(self.spec, key, "spec")):
+            field = f"spec.{key}[{index}]"
             if not isinstance(body, dict):
-                raise MalformedCall(f"{where}: want an object")
+                raise MalformedCall(f"{field}: want an object")
             name = body.get("name")
-            yield Container(name if isinstance(name, str) else "", f"/spec/{field}/{index}", where, body)
+            yield Container(name if isinstance(name, str) else "", f"/spec/{key}/{index}", field, body)
 
 
-def view(body: Mapping[str, object]) -> Pod:
-    """The pod in an admission request's `object`. Raises MalformedCall for a shape that no pod has."""
-    return Pod(mapping(body, "metadata", "object"), mapping(body, "spec", "object"))
+def from_object(body: Mapping[str, object]) -> Pod:
+    """The pod in a review's `object`. Raises MalformedCall if it cannot be one."""
+    return Pod(strict_object(body, "metadata", "object"), strict_object(body, "spec", "object"))
 
 
 def alias_entry(pod: Pod) -> Mapping[str, object] | None:
-    """The entry of spec.resourceClaims with our alias, whoever wrote it."""
+    """The entry of spec.resourceClaims that is named `modelfit`, by webhook or user."""
     for entry in pod.resource_claims:
         if isinstance(entry, dict) and entry.get("name") == constants.ALIAS:
             return entry
     return None
-
-
-def mapping(members: Mapping[str, object], key: str, where: str) -> Mapping[str, object]:
-    """The object at `key`, empty where it is absent or null."""
-    value = members.get(key)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise MalformedCall(f"{where}.{key}: want an object")
-    return value
-
-
-def texts(members: Mapping[str, object], key: str) -> Mapping[str, str]:
-    """The map of texts at `key`: annotations or labels. A null value is the empty text, as the API server reads it."""
-    value = mapping(members, key, "metadata")
-    if all(isinstance(text, str) for text in value.values()):
-        return value  # type: ignore[return-value]
-    for name, text in value.items():
-        if not isinstance(text, str) and text is not None:
-            raise MalformedCall(f"metadata.{key}[{quote(name)}]: want a text; put the value in quotes")
-    return {name: text if isinstance(text, str) else "" for name, text in value.items()}
-
-
-def sequence(members: Mapping[str, object], key: str, where: str) -> Sequence[object]:
-    """The list at `key`, empty where it is absent or null."""
-    value = members.get(key)
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise MalformedCall(f"{where}.{key}: want a list")
-    return value

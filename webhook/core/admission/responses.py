@@ -1,9 +1,9 @@
-"""The answer: an AdmissionReview with a response, as the API server wants it."""
+"""The AdmissionReview that carries a decision back to the API server."""
 
 import base64
 import json
 
-from webhook.core.admission.decide import Decision
+from webhook.core.admission.decision import Decision
 from webhook.core.admission.review import API_VERSION, KIND
 from webhook.errors import truncate
 
@@ -11,8 +11,7 @@ _JSON = json.JSONEncoder(separators=(",", ":"))
 
 
 def build(uid: str, decision: Decision) -> dict[str, object]:
-    """The AdmissionReview that answers the review `uid`. The reason goes to the audit log with allowed and refused
-    alike; a patch is only there if it does something."""
+    """The response to the review `uid`. The audit annotation has the reason of allowed and denied requests alike."""
     response: dict[str, object] = {
         "uid": uid,
         "allowed": decision.allowed,
@@ -24,10 +23,10 @@ def build(uid: str, decision: Decision) -> dict[str, object]:
     if decision.warnings:
         response["warnings"] = list(decision.warnings)
     if not decision.allowed:
-        response["status"] = status(decision.reason.value, decision.reason.code, decision.message)
+        response["status"] = build_status(decision.reason.value, decision.reason.code, decision.message)
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def status(reason: str, code: int, message: str) -> dict[str, object]:
-    """A metav1.Status. The API server shows `message` to the user and takes the HTTP status from `code`."""
+def build_status(reason: str, code: int, message: str) -> dict[str, object]:
+    """A metav1.Status. The API server shows `message` to the user and returns `code` as the HTTP status."""
     return {"status": "Failure", "reason": reason, "code": code, "message": truncate(message)}

@@ -1,10 +1,10 @@
-"""Which containers get the claim.
+"""Chooses the containers that get the claim. The first rule that applies decides:
 
-1. llmfit.ai/containers                       the names in it, init containers too
-2. a container that refers to the claim       the pod went through here before
-3. kubectl.kubernetes.io/default-container    the field's own word for "the workload"
+1. llmfit.ai/containers                       the names in it, init containers included
+2. a container that references the claim      the pod was injected before
+3. kubectl.kubernetes.io/default-container    kubectl's annotation for the main container
 4. the only container
-5. the first that is no known injected sidecar: other webhooks put theirs at index 0
+5. the first that is not a known sidecar      other webhooks insert theirs at index 0
 """
 
 from collections.abc import Sequence
@@ -26,41 +26,43 @@ SIDECARS = frozenset(
         "oauth2-proxy",
     }
 )  # fmt: skip
-"""Names that injectors give to the containers that they add."""
+"""Names of the containers that sidecar injectors add."""
 
 
 def choose(pod: Pod) -> Sequence[Container]:
-    """At least one container, in the order of the rule. Raises Refusal where none can be told."""
-    containers, init_containers = pod.containers, pod.init_containers
-    everyone = containers + init_containers
+    """At least one container, in the order of the rule. Raises Denied if no rule applies."""
+    containers = pod.containers
+    all_containers = containers + pod.init_containers
     listed = pod.annotations.get(constants.CONTAINERS)
     if listed is not None:
         names = [name for part in listed.split(",") if (name := part.strip())]
-        return _named(names, everyone, annotation_path(constants.CONTAINERS), quote(listed))
-    if pods.alias_entry(pod) is not None and (referring := [each for each in everyone if refers(each)]):
-        return referring
+        return _find(names, all_containers, annotation_path(constants.CONTAINERS), listed)
+    if pods.alias_entry(pod) is not None:
+        injected = [container for container in all_containers if references_claim(container)]
+        if injected:
+            return injected
     default = pod.annotations.get(constants.DEFAULT_CONTAINER)
     if default is not None:
-        return _named([default], everyone, annotation_path(constants.DEFAULT_CONTAINER), quote(default))
+        return _find([default], all_containers, annotation_path(constants.DEFAULT_CONTAINER), default)
     if len(containers) == 1:
         return containers
-    workloads = [container for container in containers if container.name not in SIDECARS]
-    if not workloads:
-        saw = f"only known sidecars: {quote_all(each.name for each in containers)}" if containers else "no container"
-        remedy = f"name the container in the annotation {constants.CONTAINERS}"
-        raise Denied(Reason.UNKNOWN_CONTAINER, [FieldError("spec.containers", saw, "one that runs the model", remedy)])
-    return workloads[:1]
+    candidates = [container for container in containers if container.name not in SIDECARS]
+    if not candidates:
+        value = f"only known sidecars: {quote_all(each.name for each in containers)}" if containers else "no container"
+        hint = f"name the container in the annotation {constants.CONTAINERS}"
+        raise Denied(Reason.UNKNOWN_CONTAINER, [FieldError("spec.containers", value, "one that runs the model", hint)])
+    return candidates[:1]
 
 
-def refers(container: Container) -> bool:
-    """Whether the container refers to the whole claim under our alias."""
-    return any(isinstance(each, dict) and each.get("name") == constants.ALIAS for each in container.claims)
+def references_claim(container: Container) -> bool:
+    """Whether the container references the whole claim under our alias."""
+    return any(isinstance(claim, dict) and claim.get("name") == constants.ALIAS for claim in container.claims)
 
 
-def _named(names: list[str], everyone: Sequence[Container], path: str, seen: str) -> list[Container]:
-    by_name = {container.name: container for container in everyone if container.name}
+def _find(names: list[str], containers: Sequence[Container], field: str, annotation: str) -> list[Container]:
+    by_name = {container.name: container for container in containers if container.name}
     unknown = [name for name in names if name not in by_name]
     if unknown or not names:
-        saw = f"no container {quote_all(unknown)}" if unknown else f"no name in {seen}"
-        raise Denied(Reason.UNKNOWN_CONTAINER, [FieldError(path, saw, f"names among {quote_all(by_name, 16)}")])
+        value = f"no container {quote_all(unknown)}" if unknown else f"no name in {quote(annotation)}"
+        raise Denied(Reason.UNKNOWN_CONTAINER, [FieldError(field, value, f"names among {quote_all(by_name, 16)}")])
     return [by_name[name] for name in dict.fromkeys(names)]

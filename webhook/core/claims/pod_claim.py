@@ -16,14 +16,12 @@ def build_pod_claim(
     *,
     classes: Collection[str] | None = None,
 ) -> dict[str, object] | None:
-    """The v1 ResourceClaim that the pod with this metadata waits for, owned by the pod. None if it waits for none: it
-    is not annotated, is disabled, needs no GPU, or names a claim that the webhook cannot have named. `classes` are the
-    names of the existing DeviceClasses, None if unknown. Raises Denied for unusable annotations."""
+    """The v1 ResourceClaim that a pod with this metadata, which is not exempt, waits for, owned by the pod. None if the
+    pod needs no GPU, or names no claim that the webhook can have named. `classes` are the names of the existing
+    DeviceClasses, None if unknown. Raises Denied for unusable annotations."""
     annotations = cast(Mapping[str, str], get_object(metadata, "annotations"))  # the API server accepts texts only
     name = annotations.get(constants.CLAIM)
-    if constants.MODEL_FIT not in annotations or name is None or not claim_names.is_from_review(name):
-        return None
-    if get_object(metadata, "labels").get(constants.INJECT) == constants.INJECT_DISABLED:
+    if name is None or not claim_names.is_from_review(name):
         return None
     request = device_request.from_annotations(annotations, config)
     if request.requirements.cpu_only:
