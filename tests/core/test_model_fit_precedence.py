@@ -1,13 +1,12 @@
-"""Which figure counts: the estimate, then the minimum, then the short name, each quantity on its own."""
+"""The precedence of keys: estimate, minimum, short name; memory and GPU memory independently."""
 
 import itertools
 from decimal import Decimal
 
 import pytest
 
+from tests.core.fits import deny, parse
 from tests.core.kit import amounts, fit, raw
-from webhook.core.fits import model_fit
-from webhook.errors import Denied
 from webhook.reasons import Reason
 
 MEMORY = {"estimated_memory_gb": 31, "min_ram_gb": 32, "ram_gb": 33}
@@ -23,36 +22,35 @@ def members(figures: dict[str, int], states: tuple[str, ...]) -> dict[str, objec
 
 
 @pytest.mark.parametrize("states", GRID, ids="-".join)
-def test_the_first_present_gpu_figure_wins(states: tuple[str, ...]) -> None:
+def test_the_first_gpu_memory_key_present_is_used(states: tuple[str, ...]) -> None:
     text = fit(**members(GPU_MEMORY, states))
     expected = next((21 + index for index, state in enumerate(states) if state == PRESENT), None)
     if expected is None:
-        with pytest.raises(Denied) as refused:
-            model_fit.parse(text, "fit")
-        assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
+        denied = deny(text)
+        assert denied.reason == Reason.NO_GPU_MEMORY_FIGURE
     else:
-        assert model_fit.parse(text, "fit").gpu_memory == expected
+        assert parse(text).gpu_memory == expected
 
 
 @pytest.mark.parametrize("states", GRID, ids="-".join)
-def test_the_first_present_memory_figure_wins(states: tuple[str, ...]) -> None:
-    requirements = model_fit.parse(fit(vram_gb=8, **members(MEMORY, states)), "fit")
+def test_the_first_memory_key_present_is_used(states: tuple[str, ...]) -> None:
+    requirements = parse(fit(vram_gb=8, **members(MEMORY, states)))
     assert requirements.memory == next((31 + index for index, state in enumerate(states) if state == PRESENT), None)
     assert requirements.gpu_memory == 8
 
 
 @pytest.mark.parametrize("memory_states", GRID, ids="-".join)
 @pytest.mark.parametrize("gpu_states", [states for states in GRID if PRESENT in states], ids="-".join)
-def test_neither_quantity_changes_the_choice_of_the_other(
+def test_memory_and_gpu_memory_are_chosen_independently(
     gpu_states: tuple[str, ...], memory_states: tuple[str, ...]
 ) -> None:
-    requirements = model_fit.parse(fit(**members(GPU_MEMORY, gpu_states), **members(MEMORY, memory_states)), "fit")
+    requirements = parse(fit(**members(GPU_MEMORY, gpu_states), **members(MEMORY, memory_states)))
     assert requirements.gpu_memory == 21 + gpu_states.index(PRESENT)
     assert requirements.memory == (31 + memory_states.index(PRESENT) if PRESENT in memory_states else None)
 
 
-def test_zero_is_a_statement_and_wins_over_a_later_figure() -> None:
-    requirements = model_fit.parse(fit(estimated_vram_gb=0, min_vram_gb=8, estimated_memory_gb=0, min_ram_gb=12), "fit")
+def test_zero_takes_precedence_over_a_later_key() -> None:
+    requirements = parse(fit(estimated_vram_gb=0, min_vram_gb=8, estimated_memory_gb=0, min_ram_gb=12))
     assert requirements.gpu_memory == 0
     assert requirements.cpu_only
     assert requirements.memory == 0
@@ -60,43 +58,41 @@ def test_zero_is_a_statement_and_wins_over_a_later_figure() -> None:
 
 
 @pytest.mark.parametrize("text", ["0", "-0", "0.0", "-0.0", "0e5", "0e-5"])
-def test_every_spelling_of_zero_is_no_gpu(text: str) -> None:
-    requirements = model_fit.parse(raw(min_vram_gb=text, min_ram_gb="4"), "fit")
+def test_every_spelling_of_zero_means_no_gpu(text: str) -> None:
+    requirements = parse(raw(min_vram_gb=text, min_ram_gb="4"))
     assert requirements.cpu_only
     assert requirements.gpu_memory_quantity == "0Gi"
     assert requirements.memory_quantity == "4Gi"
 
 
-def test_a_null_minimum_lets_the_ram_figure_stand_in_and_says_so() -> None:
-    requirements = model_fit.parse('{"min_vram_gb": null, "min_ram_gb": 8}', "fit")
+def test_min_ram_gb_replaces_a_null_min_vram_gb_with_a_warning() -> None:
+    requirements = parse('{"min_vram_gb": null, "min_ram_gb": 8}')
     assert amounts(requirements) == (8, 8)
     assert requirements.warnings == ("min_vram_gb is null, so min_ram_gb 8 is used instead, as in llmfit",)
 
 
-def test_an_absent_minimum_lets_nothing_stand_in() -> None:
-    with pytest.raises(Denied) as refused:
-        model_fit.parse('{"min_ram_gb": 8}', "fit")
-    assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
+def test_min_ram_gb_does_not_replace_an_absent_min_vram_gb() -> None:
+    denied = deny('{"min_ram_gb": 8}')
+    assert denied.reason == Reason.NO_GPU_MEMORY_FIGURE
 
 
-def test_a_zero_minimum_is_neither_null_nor_absent() -> None:
-    requirements = model_fit.parse('{"min_vram_gb": 0, "min_ram_gb": 8}', "fit")
+def test_min_ram_gb_does_not_replace_a_zero_min_vram_gb() -> None:
+    requirements = parse('{"min_vram_gb": 0, "min_ram_gb": 8}')
     assert requirements.cpu_only
     assert requirements.warnings == ()
 
 
-def test_a_null_minimum_gives_way_to_any_gpu_figure() -> None:
+def test_any_gpu_memory_key_takes_precedence_over_a_null_min_vram_gb() -> None:
     for other in ("estimated_vram_gb", "vram_gb"):
-        requirements = model_fit.parse(fit(min_vram_gb=None, min_ram_gb=8, **{other: 5}), "fit")
+        requirements = parse(fit(min_vram_gb=None, min_ram_gb=8, **{other: 5}))
         assert requirements.gpu_memory == 5
         assert requirements.warnings == ()
 
 
-def test_only_the_ram_minimum_stands_in() -> None:
+def test_no_other_memory_key_replaces_a_null_min_vram_gb() -> None:
     for other in ("estimated_memory_gb", "ram_gb"):
-        with pytest.raises(Denied) as refused:
-            model_fit.parse(fit(min_vram_gb=None, **{other: 5}), "fit")
-        assert refused.value.reason == Reason.NO_GPU_MEMORY_FIGURE
+        denied = deny(fit(min_vram_gb=None, **{other: 5}))
+        assert denied.reason == Reason.NO_GPU_MEMORY_FIGURE
 
 
 @pytest.mark.parametrize(
@@ -114,7 +110,7 @@ def test_only_the_ram_minimum_stands_in() -> None:
     ],
 )
 def test_a_nested_model_is_read_together_with_its_fit(text: str, gpu_memory: int, memory: int | None) -> None:
-    requirements = model_fit.parse(text, "fit")
+    requirements = parse(text)
     assert amounts(requirements) == (gpu_memory, memory)
 
 
@@ -131,13 +127,13 @@ def test_a_nested_model_is_read_together_with_its_fit(text: str, gpu_memory: int
         ("{}", None),
     ],
 )
-def test_the_models_name_is_found_and_can_be_sent_on(text: str, name: str | None) -> None:
-    requirements = model_fit.parse(text.replace("{", '{"estimated_vram_gb": 1, ', 1).replace(", }", "}"), "fit")
+def test_the_name_of_the_model_is_valid_unicode(text: str, name: str | None) -> None:
+    requirements = parse(text.replace("{", '{"estimated_vram_gb": 1, ', 1).replace(", }", "}"))
     assert requirements.model == name
     assert requirements.model is None or requirements.model.encode()
 
 
-def test_figures_stay_the_decimals_they_were_written_as() -> None:
-    requirements = model_fit.parse('{"min_vram_gb": 5.1, "min_ram_gb": 0.30}', "fit")
+def test_amounts_are_exact_decimals() -> None:
+    requirements = parse('{"min_vram_gb": 5.1, "min_ram_gb": 0.30}')
     assert requirements.gpu_memory == Decimal("5.1")
     assert requirements.memory == Decimal("0.3")
