@@ -1,14 +1,11 @@
-"""Certificates that serve a webhook: minted, verified, rotated without a gap, kept in a store.
+"""Certificates of a webhook server: issued, verified, rotated without a gap.
 
-Belongs here: X.509 and the decision what happens to it next, as values, with the time as a parameter; the protocol
-of a store, and the store that is a directory (`files`).
-Never here: Kubernetes, HTTP, the webhook, logging, threads, sleeping, reading the clock.
+Contents: X.509, and the decision what happens to a certificate next. All functions take the time as a parameter.
+Not here: Kubernetes, HTTP, files, logging, threads, the clock. Only `webhook.dns_names` is imported from `webhook`.
 
-    names ─► mint ─► pairs ◄─ pem         what a certificate is
-                trust ─► verify           what is wrong with it at a given time
-    policy, evidence, state ─► rotation   what happens next: plan(state, names, now, …) -> Step
-    entries                               the state as the data of a kubernetes.io/tls Secret
-    store ◄─ files, converge              read, plan, write; the loser of a race reads the winner's
-
-`describe` puts a state into words.
+    hostnames ─► issuing ◄─ pem            issue a CA or a server certificate
+                 verification              is a certificate trusted, and if not, why
+    secret_data                            the state of a rotation as the data of a Secret
+    rotation_config ─► rotation            reconcile(data, names, now, config) -> Step
+                       description         the state as text
 """

@@ -1,23 +1,24 @@
-"""PEM in and out. Whatever arrives may be garbage, half of it, or a stranger's: nothing here raises but Unreadable.
+"""Certificates and private keys from and to PEM.
 
-A certificate counts as readable only when all of it is: subject, public key and extensions. `cryptography` reads
-those late, and a certificate whose extensions do not parse would else raise far from here.
+Input may be damaged or foreign: it raises UnreadablePEM at most. A certificate counts as readable only if its subject,
+public key and extensions are: `cryptography` parses those lazily and would raise later.
 """
 
 import hashlib
 import re
+from dataclasses import dataclass, field
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
 
-from certs.errors import Unreadable
+from certs.exceptions import UnreadablePEM
 
-CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
-BEGIN = b"-----BEGIN CERTIFICATE-----"
-
-FOREIGN_FAULTS = (
+_BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
+_CERTIFICATE = re.compile(_BEGIN + rb".*?" + _END, re.DOTALL)
+_LIBRARY_ERRORS = (
     ValueError,
     TypeError,
     UnsupportedAlgorithm,
@@ -25,69 +26,91 @@ FOREIGN_FAULTS = (
     x509.DuplicateExtension,
     x509.UnsupportedGeneralNameType,
 )
-"""What `cryptography` raises over input that it cannot read."""
+"""What `cryptography` raises for input that it cannot parse."""
 
 
-def certificates(data: bytes) -> tuple[tuple[x509.Certificate, ...], int]:
-    """The certificates in `data`, in order, each once, and the number of blocks that cannot be read."""
-    blocks = CERTIFICATE.findall(data)
-    readable = [certificate for block in blocks if (certificate := _certificate(block)) is not None]
-    return tuple(dict.fromkeys(readable)), max(data.count(BEGIN), len(blocks)) - len(readable)
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate and its private key."""
+
+    certificate: x509.Certificate
+    key: bytes = field(repr=False)
+    """Unencrypted PEM. Not in the repr, so that no log line and no traceback shows it."""
+
+    chain: tuple[x509.Certificate, ...] = ()
+    """Intermediates that a server sends too. Only foreign certificates have any."""
 
 
-def from_der(data: bytes) -> x509.Certificate | None:
-    """A certificate as `ssl.SSLSocket.getpeercert(binary_form=True)` gives it; None where it is none."""
-    try:
-        return _whole(x509.load_der_x509_certificate(data))
-    except FOREIGN_FAULTS:
-        return None
+def load_certificates(data: bytes) -> tuple[tuple[x509.Certificate, ...], int]:
+    """The certificates in `data`, in order, without duplicates, and the number of unreadable blocks."""
+    blocks = _CERTIFICATE.findall(data)
+    readable = [certificate for block in blocks if (certificate := _load_certificate(block)) is not None]
+    return tuple(dict.fromkeys(readable)), max(data.count(_BEGIN), len(blocks)) - len(readable)
 
 
-def private_key(data: bytes) -> PrivateKeyTypes:
-    """The private key in `data`. Raises Unreadable: empty, no key, encrypted, or of an unknown kind."""
+def load_private_key(data: bytes) -> ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey:
+    """An EC or RSA private key. Raises UnreadablePEM."""
     if not data.strip():
-        raise Unreadable("it is empty; want a private key in PEM")
+        raise UnreadablePEM("it is empty; want a private key in PEM")
     try:
-        return serialization.load_pem_private_key(data, password=None)
+        key = serialization.load_pem_private_key(data, password=None)
     except TypeError:
-        raise Unreadable("it is encrypted; want a private key in PEM without a passphrase") from None
-    except FOREIGN_FAULTS:
-        raise Unreadable("it cannot be read; want a private key in PEM") from None
+        raise UnreadablePEM("it is encrypted; want a private key in PEM without a passphrase") from None
+    except _LIBRARY_ERRORS:
+        raise UnreadablePEM("it cannot be read; want a private key in PEM") from None
+    if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+        raise UnreadablePEM("it is of another type; want an EC or RSA private key")
+    return key
 
 
-def spki(key: PublicKeyTypes) -> bytes:
-    """A public key as bytes to compare by."""
-    return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+def load_key_pair(certificates: bytes, key: bytes) -> KeyPair:
+    """A key pair; the first certificate is the one of the key. Raises UnreadablePEM, also if they do not match."""
+    found, unreadable = load_certificates(certificates)
+    if unreadable or not found:
+        raise UnreadablePEM("the certificate cannot be read; want a certificate in PEM")
+    try:
+        public_key = load_private_key(key).public_key()
+    except UnreadablePEM as error:
+        raise UnreadablePEM(f"the private key is not usable: {error}") from None
+    if not is_key_of(public_key, found[0]):
+        raise UnreadablePEM("the private key belongs to another certificate; want the key of this certificate")
+    return KeyPair(found[0], key, found[1:])
 
 
-def text(certificates: tuple[x509.Certificate, ...]) -> bytes:
-    """The certificates as PEM, in the order given; equal input, equal bytes."""
+def is_key_of(key: PublicKeyTypes, certificate: x509.Certificate) -> bool:
+    """Whether `key` is the certificate's public key."""
+    return _spki(key) == _spki(certificate.public_key())
+
+
+def dump_certificates(certificates: tuple[x509.Certificate, ...]) -> bytes:
+    """The certificates as PEM, in the order given. Equal input gives equal bytes."""
     return b"".join(each.public_bytes(serialization.Encoding.PEM) for each in certificates)
 
 
-def key_text(key: PrivateKeyTypes) -> bytes:
-    """An unencrypted PKCS#8 private key."""
+def dump_private_key(key: PrivateKeyTypes) -> bytes:
+    """The key as unencrypted PKCS#8."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 
 def fingerprint(certificate: x509.Certificate) -> str:
-    """SHA-256 of the DER, in hex: what `openssl x509 -fingerprint -sha256` prints, without its colons."""
+    """SHA-256 of the DER in hex, as `openssl x509 -fingerprint -sha256` prints it, without colons."""
     return hashlib.sha256(certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
 
 
-def _certificate(block: bytes) -> x509.Certificate | None:
+def _load_certificate(block: bytes) -> x509.Certificate | None:
     try:
-        return _whole(x509.load_pem_x509_certificate(block))
-    except FOREIGN_FAULTS:
+        certificate = x509.load_pem_x509_certificate(block)
+        # Parses what is lazy.
+        _spki(certificate.public_key())
+        for part in (certificate.subject, certificate.issuer, certificate.extensions):
+            len(list(part))
+        _ = (certificate.not_valid_before_utc, certificate.not_valid_after_utc, certificate.signature_algorithm_oid)
+    except _LIBRARY_ERRORS:
         return None
-
-
-def _whole(certificate: x509.Certificate) -> x509.Certificate:
-    """Reads now what would be read late, so that what is wrong with it is known here."""
-    spki(certificate.public_key())
-    for part in (certificate.subject, certificate.issuer, certificate.extensions):
-        len(list(part))
-    _ = (certificate.not_valid_before_utc, certificate.not_valid_after_utc, certificate.signature_algorithm_oid)
     return certificate
+
+
+def _spki(key: PublicKeyTypes) -> bytes:
+    return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)

@@ -1,29 +1,29 @@
-"""What happens next to the certificates: a pure state machine. One step at a time, each safe by itself.
+"""The next step of a certificate's life: a pure state machine, one step at a time, each safe on its own.
 
-What must hold at every moment, for servers that serve a leaf as old as `policy.propagation` and API servers that hold
-a bundle as old: every leaf that may be served is trusted by every bundle that may be held. Hence the overlap:
+Invariant, for servers whose leaf and API servers whose caBundle may be as old as `config.propagation`: every caBundle
+in use trusts every leaf in use. Hence the overlap of a CA rotation:
 
-    PUBLISH   make the next authority, put it into the bundle; it signs nothing yet
-    WAIT      the bundle is seen where clients look: the wait begins
-    SWITCH    after the wait: the next authority signs a leaf, and becomes the current one
-    RETIRE    after the wait again: nobody serves a leaf of the old one, which leaves the bundle
+    PUBLISH   issue the next CA and add it to the bundle; it signs nothing yet
+    WAIT      every caBundle has it: the propagation time begins
+    SWITCH    after the propagation time, the next CA signs a leaf and becomes the current one
+    RETIRE    after the propagation time again, the old CA leaves the bundle
 
-Every step is one write. A renewer that dies before it changed nothing; one that dies after it is carried on by
-whoever reads the store next. `ISSUE` and `MINT` repair as well: what is lost, half or broken is made again from
-whatever is left, and nothing that is still good is thrown away.
+Each step is one write. A controller that is killed before the write has changed nothing; after it, any controller
+continues. MINT and ISSUE also repair: they replace what is lost or damaged and keep what is still usable.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from certs import names as naming
-from certs import trust
-from certs.evidence import NOTHING_KNOWN, Evidence
-from certs.policy import Policy
-from certs.situation import Situation
-from certs.state import State
+from certs import hostnames, issuing, pem, secret_data, verification
+from certs.pem import KeyPair
+from certs.rotation_config import RotationConfig
+from certs.secret_data import State
+
+MAX_ADOPTED = 8
+"""CAs adopted from caBundles. A caBundle with more does not come from a rotation."""
 
 
 class Action(StrEnum):
@@ -39,170 +39,234 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do, the reason for people, and the state after it."""
+    """An action, the reason for log readers, and the state after it."""
 
     action: Action
-    why: str
+    reason: str
     state: State
+
+
+@dataclass(frozen=True, slots=True)
+class RotationContext:
+    """Everything that a step depends on. `ca_bundles`: see `reconcile`."""
+
+    state: State
+    names: Collection[str]
+    now: datetime
+    config: RotationConfig
+    ca_bundles: Sequence[bytes] | None
+
+    @property
+    def leaf_trusted(self) -> bool:
+        """Whether clients that have the state's bundle accept the leaf."""
+        return verification.is_trusted(self.state.leaf, self.state.cas, self.now)
+
+    @property
+    def retired_unused(self) -> bool:
+        """Whether the leaf is trusted without the retired CAs."""
+        return verification.is_trusted(self.state.leaf, replace(self.state, retired=()).cas, self.now)
+
+    def usable(self, ca: KeyPair | None) -> bool:
+        """Whether a CA may sign now."""
+        return ca is not None and not verification.ca_problems(ca.certificate, self.now)
+
+    def issue_leaf(self, ca: KeyPair | None) -> KeyPair | None:
+        """A new leaf signed by `ca`; None if clients that trust `ca` would not accept it."""
+        if ca is None or not self.usable(ca):
+            return None
+        leaf = issuing.issue_leaf(ca, self.names, self.now, self.config.leaf_lifetime)
+        return leaf if verification.is_trusted(leaf, (ca.certificate,), self.now) else None
+
+    def issue_ca(self) -> KeyPair:
+        return issuing.issue_ca(self.now, self.config.ca_lifetime)
+
+    def untrusted(self, ca: KeyPair) -> bool:
+        """Whether a caBundle is known to lack `ca`."""
+        bundles = self.ca_bundles or ()
+        return not all(ca.certificate in pem.load_certificates(bundle)[0] for bundle in bundles)
+
+    def propagated(self, since: datetime | None) -> bool:
+        """Whether a change made at `since` is in use everywhere."""
+        return since is not None and self.now - since >= self.config.propagation
+
+    def needs_timestamp(self, since: datetime | None) -> bool:
+        """Whether the propagation time begins now: `since` is unknown, or a wrong clock put it into the future."""
+        return since is None or since - self.now > self.config.propagation
+
+    def adopt_published_cas(self) -> "RotationContext":
+        """Adds the CAs in caBundles that a damaged Secret has lost: replicas may still serve their leaves."""
+        published = [each for bundle in self.ca_bundles or () for each in pem.load_certificates(bundle)[0]]
+        lost = [each for each in dict.fromkeys(published) if each not in self.state.cas]
+        lost = [each for each in lost if not verification.validity_problems(each, self.now)][:MAX_ADOPTED]
+        if not lost:
+            return self
+        state = replace(self.state, retired=(*self.state.retired, *lost), switched_at=self.now)
+        return replace(self, state=state)
+
+
+def reconcile(
+    data: Mapping[str, bytes],
+    names: Collection[str],
+    now: datetime,
+    config: RotationConfig,
+    ca_bundles: Sequence[bytes] | None = None,
+) -> Step:
+    """The next step for the data of a Secret, which becomes `secret_data.dump(step.state)` unless the action is KEEP.
+
+    The leaf is for `names`; `now` must be aware. `ca_bundles` are the caBundles in use, PEM; None if they are not
+    known, then only time decides. They can hold a rotation back, but never advance it before its time: one moment's
+    view cannot prove that every API server is up to date. Raises InvalidNames.
+    """
+    state, faults = secret_data.parse(data)
+    step = plan(state, names, now, config, ca_bundles)
+    if step.action is Action.KEEP and secret_data.dump(step.state) != secret_data.select(data):
+        step = replace(step, action=Action.REPAIR)
+    return replace(step, reason="; ".join([*faults, step.reason]))
 
 
 def plan(
     state: State,
     names: Collection[str],
     now: datetime,
-    policy: Policy,
-    evidence: Evidence = NOTHING_KNOWN,
-    *,
-    rotate: bool = False,
+    config: RotationConfig,
+    ca_bundles: Sequence[bytes] | None = None,
 ) -> Step:
-    """The next step for a leaf that answers for `names`. `rotate` begins a change of the authority before it is due,
-    unless one is under way. `now` is aware. Raises InvalidNames."""
-    situation = Situation(state, names, now, policy, evidence, rotate)
-    broken = not situation.served
-    if broken:
-        situation = situation.with_published()
-    for consider in (_repair, *IN_ORDER) if broken else IN_ORDER:
-        if (step := consider(situation)) is not None:
+    """The next step for a state; parameters as for `reconcile`."""
+    context = RotationContext(state, names, now, config, ca_bundles)
+    get_steps = [*_STEPS]
+    if not context.leaf_trusted:
+        context = context.adopt_published_cas()
+        get_steps.insert(0, _repair)
+    for get_step in get_steps:
+        if (step := get_step(context)) is not None:
             return step
-    if situation.state != state:
-        return Step(Action.REPAIR, "the store lost an authority that clients still trust", situation.state)
+    if context.state != state:
+        return Step(Action.REPAIR, "a CA that clients still trust was missing", context.state)
     return Step(Action.KEEP, "nothing is due", state)
 
 
-def upcoming(state: State, policy: Policy) -> list[tuple[datetime, Action]]:
-    """What becomes due by time alone, soonest first and in the order of `plan`; evidence may hold it back.
-    For a state that is not broken."""
+def upcoming(state: State, config: RotationConfig) -> list[tuple[datetime, Action]]:
+    """The actions that time alone makes due, soonest first. For a state with a usable leaf."""
     moments = []
     if state.next is not None and state.trusted_since is not None:
-        moments.append((state.trusted_since + policy.propagation, Action.SWITCH))
+        moments.append((state.trusted_since + config.propagation, Action.SWITCH))
     if state.leaf is not None and _extensible(state):
-        moments.append((policy.leaf_due(state.leaf.certificate), Action.ISSUE))
+        moments.append((config.leaf_due(state.leaf.certificate), Action.ISSUE))
     if state.current is not None and state.next is None:
-        moments.append((policy.authority_due(state.current.certificate), Action.PUBLISH))
+        moments.append((config.ca_due(state.current.certificate), Action.PUBLISH))
     if state.retired and state.switched_at is not None:
-        moments.append((state.switched_at + policy.propagation, Action.RETIRE))
+        moments.append((state.switched_at + config.propagation, Action.RETIRE))
     return sorted(moments, key=lambda moment: moment[0])
 
 
-def _repair(situation: Situation) -> Step | None:
-    """No server can serve what is stored. From what is left, with as little as possible for clients to learn."""
-    state = situation.state
-    if state.current is not None and situation.usable(state.current):
-        leaf = situation.new_leaf(state.current)
-        return Step(Action.ISSUE, "there is no usable leaf; its authority signs another", replace(state, leaf=leaf))
-    if situation.served:
+def _repair(context: RotationContext) -> Step | None:
+    """For a leaf that is missing or not trusted: the smallest change for clients."""
+    state = context.state
+    if (leaf := context.issue_leaf(state.current)) is not None:
+        return Step(Action.ISSUE, "no usable leaf; the current CA signs one", replace(state, leaf=leaf))
+    if context.leaf_trusted:
         return None
-    if situation.usable(state.next):
-        why = "neither the leaf nor its authority is usable; the next authority is"
-        return Step(Action.SWITCH, why, _switched(situation))
-    fresh = situation.new_authority()
-    retired = state.authorities()
-    minted = State(
-        leaf=situation.new_leaf(fresh),
-        current=fresh,
-        retired=retired,
-        switched_at=situation.now if retired else None,
-    )
-    return Step(Action.MINT, "there is no usable leaf and no usable authority", minted)
+    if (switched := _switched(context)) is not None:
+        return Step(Action.SWITCH, "no usable leaf or CA; the next CA signs a leaf", switched)
+    ca = context.issue_ca()
+    leaf = issuing.issue_leaf(ca, context.names, context.now, context.config.leaf_lifetime)
+    minted = State(leaf, ca, retired=state.cas, switched_at=context.now if state.cas else None)
+    return Step(Action.MINT, "no usable leaf and no usable CA", minted)
 
 
-def _switch(situation: Situation) -> Step | None:
-    state = situation.state
-    if state.next is None or not situation.usable(state.next):
+def _switch(context: RotationContext) -> Step | None:
+    state = context.state
+    if state.next is None or not context.propagated(state.trusted_since) or context.untrusted(state.next):
         return None
-    if not situation.waited(state.trusted_since) or situation.evidence.lacking(state.next.certificate):
+    if (switched := _switched(context)) is None:
         return None
-    return Step(Action.SWITCH, "every client trusts the next authority; it signs the leaf now", _switched(situation))
+    return Step(Action.SWITCH, "every client trusts the next CA; it signs the leaf now", switched)
 
 
-def _renew_leaf(situation: Situation) -> Step | None:
-    state, policy, now = situation.state, situation.policy, situation.now
-    if state.current is None or state.leaf is None or not situation.usable(state.current):
+def _renew_leaf(context: RotationContext) -> Step | None:
+    state, now = context.state, context.now
+    if state.current is None or state.leaf is None:
         return None
-    leaf, current, switched_at = state.leaf.certificate, state.current.certificate, state.switched_at
-    if not trust.signed_by(leaf, current):
-        if situation.evidence.lacking(current):
+    leaf, switched_at = state.leaf.certificate, state.switched_at
+    if not verification.is_signed_by(leaf, state.current.certificate):
+        if context.untrusted(state.current):
             return None
-        why = "the leaf is signed by an authority that is not the current one"
+        reason = "the leaf is not signed by the current CA"
         switched_at = now if state.retired else None
-    elif naming.of(leaf) != {naming.normal(name) for name in situation.names}:
-        why = "the leaf is for other names than are wanted"
-    elif _extensible(state) and now >= policy.leaf_due(leaf):
-        why = "2/3 of the leaf's life are over"
+    elif hostnames.on_certificate(leaf) != {*map(hostnames.normalize, context.names)}:
+        reason = "the names have changed"
+    elif _extensible(state) and now >= context.config.leaf_due(leaf):
+        reason = "2/3 of the leaf's life are over"
     else:
         return None
-    renewed = replace(state, leaf=situation.new_leaf(state.current), switched_at=switched_at)
-    return Step(Action.ISSUE, why, renewed)
+    if (renewed := context.issue_leaf(state.current)) is None:
+        return None
+    return Step(Action.ISSUE, reason, replace(state, leaf=renewed, switched_at=switched_at))
 
 
-def _publish(situation: Situation) -> Step | None:
-    state = situation.state
-    if situation.usable(state.next):
+def _publish(context: RotationContext) -> Step | None:
+    state = context.state
+    if context.usable(state.next):
         return None
     if state.current is None:
-        why = "no key of an authority is left that clients trust"
-    elif not situation.usable(state.current):
-        why = "the authority is not usable any more"
-    elif situation.now >= situation.policy.authority_due(state.current.certificate):
-        why = "the authority is due"
-    elif situation.rotate:
-        why = "a new authority is asked for"
+        reason = "there is no CA with a key"
+    elif not context.usable(state.current):
+        reason = "the CA is not usable"
+    elif context.now >= context.config.ca_due(state.current.certificate):
+        reason = "the CA is due for renewal"
     elif state.next is not None:
-        why = "the next authority is not usable any more"
+        reason = "the next CA is not usable"
     else:
         return None
-    # With no view of the configurations, writing the bundle is all that can be known of its publication.
-    since = situation.now if situation.evidence.bundles is None else None
-    return Step(Action.PUBLISH, why, replace(state, next=situation.new_authority(), trusted_since=since))
+    # If the caBundles are not known, the write of the bundle counts as its publication.
+    since = context.now if context.ca_bundles is None else None
+    return Step(Action.PUBLISH, reason, replace(state, next=context.issue_ca(), trusted_since=since))
 
 
-def _wait(situation: Situation) -> Step | None:
-    state, now = situation.state, situation.now
-    if state.next is not None and situation.evidence.lacking(state.next.certificate):
-        why = "a client does not trust the next authority yet; the wait begins again when it does"
-        return None if state.trusted_since is None else Step(Action.WAIT, why, replace(state, trusted_since=None))
-    if state.next is not None and situation.unstamped(state.trusted_since):
-        why = "the next authority is where clients look; the wait begins"
-        return Step(Action.WAIT, why, replace(state, trusted_since=now))
-    if state.retired and situation.retired_needless and situation.unstamped(state.switched_at):
-        why = "nobody knows how long the retired authority signs no more; the wait begins"
-        return Step(Action.WAIT, why, replace(state, switched_at=now))
+def _wait(context: RotationContext) -> Step | None:
+    state, now = context.state, context.now
+    if state.next is not None and context.untrusted(state.next):
+        reason = "a caBundle lacks the next CA; the propagation time begins when it has it"
+        return None if state.trusted_since is None else Step(Action.WAIT, reason, replace(state, trusted_since=None))
+    if state.next is not None and context.needs_timestamp(state.trusted_since):
+        reason = "every caBundle has the next CA; the propagation time begins"
+        return Step(Action.WAIT, reason, replace(state, trusted_since=now))
+    if state.retired and context.retired_unused and context.needs_timestamp(state.switched_at):
+        reason = "it is not known when the retired CA stopped signing; the propagation time begins"
+        return Step(Action.WAIT, reason, replace(state, switched_at=now))
     return None
 
 
-def _retire(situation: Situation) -> Step | None:
-    state, now = situation.state, situation.now
-    alive = tuple(each for each in state.retired if each.not_valid_after_utc >= now)
-    if len(alive) < len(state.retired):
-        why = "a retired authority is expired, and every leaf of it with it"
-        return Step(Action.RETIRE, why, replace(state, retired=alive, switched_at=state.switched_at if alive else None))
-    if (
-        not alive
-        or not situation.retired_needless
-        or not situation.waited(state.switched_at)
-        or situation.retired_served
-    ):
+def _retire(context: RotationContext) -> Step | None:
+    state = context.state
+    valid = tuple(each for each in state.retired if each.not_valid_after_utc >= context.now)
+    if len(valid) < len(state.retired):
+        retired = replace(state, retired=valid, switched_at=state.switched_at if valid else None)
+        return Step(Action.RETIRE, "a retired CA has expired", retired)
+    if not valid or not context.retired_unused or not context.propagated(state.switched_at):
         return None
-    why = "no replica can serve a leaf of the retired authority any more"
-    return Step(Action.RETIRE, why, replace(state, retired=(), switched_at=None))
+    reason = "no server has a leaf of the retired CA any more"
+    return Step(Action.RETIRE, reason, replace(state, retired=(), switched_at=None))
 
 
-IN_ORDER = (_switch, _renew_leaf, _publish, _wait, _retire)
-"""The first that applies is the step. Renewing comes before waiting, so that evidence which flaps starves no leaf."""
+_STEPS = (_switch, _renew_leaf, _publish, _wait, _retire)
+"""The first that applies is taken. Renewal precedes waiting, so that a caBundle that changes all the time cannot keep a
+leaf from being renewed."""
 
 
-def _switched(situation: Situation) -> State:
-    state = situation.state
-    if state.next is None:
-        raise ValueError("there is no next authority to switch to")
-    old = [each for each in state.authorities() if each != state.next.certificate]
-    leaf = situation.new_leaf(state.next)
-    return State(leaf=leaf, current=state.next, retired=tuple(old), switched_at=situation.now)
+def _switched(context: RotationContext) -> State | None:
+    """The state after the next CA has become the current one; None if it is not usable."""
+    state = context.state
+    leaf = context.issue_leaf(state.next)
+    if state.next is None or leaf is None:
+        return None
+    retired = tuple(each for each in state.cas if each != state.next.certificate)
+    return State(leaf, state.next, retired=retired, switched_at=context.now)
 
 
 def _extensible(state: State) -> bool:
-    """Whether another leaf could live longer: one that ends with its authority cannot, and would be renewed for ever
-    in ever shorter steps."""
+    """Whether a new leaf could live longer. One that ends with its CA cannot: without this check it would be renewed in
+    ever shorter intervals."""
     if state.leaf is None or state.current is None:
         return False
     return state.leaf.certificate.not_valid_after_utc < state.current.certificate.not_valid_after_utc

@@ -1,15 +1,14 @@
-"""Make, show and change serving certificates that are kept in a directory.
+"""Issue and show the webhook's serving certificate in a directory.
 
-For a webhook whose certificate the controller does not make: `issue` makes an
-authority and a certificate, and renews them when they are due; run it from
-time to time. The directory is laid out as a mounted Secret, so
-`modelfit serve` uses a renewed certificate at once. Clients have to trust
-ca.crt. `show` also takes a Secret, as kubectl prints it.
+For a webhook whose certificate neither the controller nor cert-manager
+issues. `issue` creates what is missing and renews what is due; run it
+regularly, for example daily. `modelfit serve` uses a renewed certificate
+without a restart. Clients must trust ca.crt. `show` also reads a Secret, as
+kubectl prints it.
 
 examples:
   modelfit certs issue ./certs --name modelfit.modelfit.svc
   modelfit certs show ./certs
-  modelfit certs rotate ./certs
   kubectl get secret modelfit-tls -o yaml | modelfit certs show -
 """
 
@@ -18,151 +17,152 @@ import base64
 import binascii
 import os
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import yaml
 
-from certs import entries, names, verify
-from certs.converge import Outcome, converge
-from certs.describe import describe
-from certs.errors import CertificatesError
-from certs.evidence import Evidence
-from certs.files import FileStore
-from certs.policy import Policy
+from certs import hostnames, rotation, secret_data, verification
+from certs.description import describe
+from certs.exceptions import CertificatesError
 from certs.rotation import Action
-from certs.state import State
-from certs.store import Stored
+from certs.rotation_config import RotationConfig
+from certs.secret_data import State
 from webhook.cli import REFUSED, UsageError, inputs, say
 from webhook.errors import quote
 
-LONGEST = 36_500
-"""Days, or minutes: a hundred years of days. What is longer is no lifetime, and beyond what a date can say."""
+MAX_DURATION = 36_500
+"""Days, or minutes. 36,500 days are a hundred years; a later end does not fit into a date."""
 
-MOST_STEPS = 8
-"""Further steps of one call. What is due takes three at most."""
+MAX_STEPS = 8
+"""Rotation steps of one call. At most three are due at a time."""
 
-DEFAULT = Policy()
+DEFAULT = RotationConfig()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True, dest="action", help="one of these")
-    issue = actions.add_parser("issue", help="make what is missing, renew what is due", allow_abbrev=False)
-    show = actions.add_parser("show", help="what is there, what is wrong with it, what comes next", allow_abbrev=False)
-    rotate = actions.add_parser("rotate", help="change the authority, step by step", allow_abbrev=False)
-    for action in (issue, rotate):
-        action.add_argument("directory", metavar="DIRECTORY", type=_directory, help="where they are kept")
-        action.add_argument(
-            "--name",
-            metavar="HOST",
-            action="append",
-            default=[],
-            help="DNS name or IP address that clients call it by; again for another (default: as before)",
-        )
-        action.add_argument(
-            "--settled",
-            action="store_true",
-            help="every client and every server has what was last written; else --propagation is waited for",
-        )
+    issue = actions.add_parser("issue", help="create what is missing, renew what is due", allow_abbrev=False)
+    show = actions.add_parser("show", help="show certificates, problems and what is due next", allow_abbrev=False)
+    issue.add_argument("directory", metavar="DIRECTORY", type=_directory, help="directory of the certificates")
+    issue.add_argument(
+        "--name",
+        metavar="HOST",
+        action="append",
+        default=[],
+        help="DNS name or IP address that clients connect to; repeatable (default: the current names)",
+    )
     show.add_argument(
         "directory",
         metavar="DIRECTORY",
-        type=lambda text: text if text == "-" else str(_directory(text)),
-        help="where they are kept; - is a Secret on standard input",
+        type=lambda text: text if text == "-" else _directory(text),
+        help="directory of the certificates, or - for a Secret on standard input",
     )
-    for action in (issue, show, rotate):
-        _add_policy(action)
-
-
-def _add_policy(parser: argparse.ArgumentParser) -> None:
-    for flag, default, what in (
-        ("--authority-days", DEFAULT.authority_lifetime / timedelta(days=1), "life of an authority in days"),
-        ("--leaf-days", DEFAULT.leaf_lifetime / timedelta(days=1), "life of a certificate in days"),
-        (
-            "--propagation",
-            DEFAULT.propagation / timedelta(minutes=1),
-            "minutes until what is written is in use everywhere",
-        ),
-    ):
-        parser.add_argument(flag, metavar="N", type=_amount, default=default, help=f"{what} (default: {default:g})")
+    for action in (issue, show):
+        for flag, default, text in (
+            ("--ca-days", DEFAULT.ca_lifetime / timedelta(days=1), "lifetime of a CA in days"),
+            ("--leaf-days", DEFAULT.leaf_lifetime / timedelta(days=1), "lifetime of a serving certificate in days"),
+            (
+                "--propagation",
+                DEFAULT.propagation / timedelta(minutes=1),
+                "minutes until a change is in use by every client and server",
+            ),
+        ):
+            action.add_argument(flag, metavar="N", type=_number, default=default, help=f"{text} (default: {default:g})")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints what is there now. 1 where that cannot be served, 2 where the call or the directory cannot be used."""
+    """Prints the certificates. Returns 1 if they cannot be served. Raises UsageError."""
     now = datetime.now(UTC).replace(microsecond=0)
     try:
-        policy = Policy(
-            timedelta(days=arguments.authority_days),
+        config = RotationConfig(
+            timedelta(days=arguments.ca_days),
             timedelta(days=arguments.leaf_days),
             timedelta(minutes=arguments.propagation),
         )
-        state = _shown(arguments.directory) if arguments.action == "show" else _changed(arguments, now, policy)
+        if arguments.action == "show":
+            state = _show(arguments.directory)
+        else:
+            state = _issue(arguments.directory, arguments.name, now, config)
     except CertificatesError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
-        raise UsageError(f"{inputs.printable(str(arguments.directory))}: {error.strerror or error}") from None
-    _print(describe(state, now, policy))
-    return 0 if verify.servable(state.leaf, state.authorities(), now) else REFUSED
+        raise UsageError(f"{inputs.quote_unprintable(str(arguments.directory))}: {error.strerror or error}") from None
+    if sys.stdout is None:
+        raise UsageError("standard output: closed")
+    print("\n".join(describe(state, now, config)), flush=True)
+    return 0 if verification.is_trusted(state.leaf, state.cas, now) else REFUSED
 
 
-def _shown(where: str) -> State:
-    """What a directory or a Secret holds; what is unusable in it is said."""
-    found = entries.parse(_secret(inputs.text(where)) if where == "-" else _there(Path(where)).data)
-    for fault in found.faults:
+def _show(source: Path | str) -> State:
+    """The state in a directory or in the Secret on standard input. Prints faults as warnings."""
+    data = _read(source) if isinstance(source, Path) else _parse_secret(inputs.read_text(source))
+    if not data and isinstance(source, Path):
+        where = inputs.quote_unprintable(str(source))
+        raise UsageError(f"no certificates in {where}; `modelfit certs issue {where} --name HOST` creates them")
+    state, faults = secret_data.parse(data)
+    for fault in faults:
         say(f"Warning: {fault}")
-    return found.state
+    return state
 
 
-def _there(directory: Path) -> Stored:
-    """What is in the directory. Raises UsageError where there is nothing."""
-    stored = FileStore(directory).read()
-    if stored is None:
-        where = inputs.printable(str(directory))
-        raise UsageError(f"no certificates in {where}; `modelfit certs issue {where} --name HOST` makes them")
-    return stored
-
-
-def _changed(arguments: argparse.Namespace, now: datetime, policy: Policy) -> State:
-    store = FileStore(arguments.directory)
-    before = _there(arguments.directory) if arguments.action == "rotate" else store.read()
-    state = entries.parse(before.data if before else {}).state
-    wanted = arguments.name or sorted(names.of(state.leaf.certificate) if state.leaf else ())
-    if not wanted:
-        where = inputs.printable(str(arguments.directory))
-        raise UsageError(f"no certificate in {where} to take the names from; give --name HOST, as clients call it")
-    # A change that is under way is carried on with; another one begins only after it.
-    rotate = arguments.action == "rotate" and state.next is None and not state.retired
-    outcome = converge(store, wanted, now, policy, Evidence(settled=arguments.settled), rotate=rotate)
-    _tell(outcome, arguments.directory)
-    for _ in range(MOST_STEPS):
-        if outcome.action is Action.KEEP and not outcome.lost:
+def _issue(directory: Path, names: list[str], now: datetime, config: RotationConfig) -> State:
+    """Takes every rotation step that is due, then writes the result."""
+    before = data = _read(directory)
+    state, _ = secret_data.parse(data)
+    names = names or sorted(hostnames.on_certificate(state.leaf.certificate) if state.leaf else ())
+    if not names:
+        where = inputs.quote_unprintable(str(directory))
+        raise UsageError(f"no certificate in {where} to take the names from; set --name HOST, as clients connect to it")
+    steps: list[str] = []
+    for _ in range(MAX_STEPS):
+        step = rotation.reconcile(data, names, now, config)
+        if steps and step.action is Action.KEEP:
             break
-        # What the operator said was of what was written before.
-        outcome = converge(store, wanted, now, policy)
-        if outcome.action is not Action.KEEP:
-            _tell(outcome, arguments.directory)
-    return outcome.state
+        steps.append(f"{step.action}: {step.reason}")
+        state, data = step.state, secret_data.dump(step.state)
+    _write(directory, before, data)
+    for text in steps:
+        say(text)
+    if data[secret_data.BUNDLE] != before.get(secret_data.BUNDLE):
+        path = inputs.quote_unprintable(str(directory / secret_data.BUNDLE))
+        say(f"clients must trust {path}, which has changed: distribute it within {config.propagation}")
+    return state
 
 
-_NEXT = {
-    Action.MINT: "have clients trust {ca}",
-    Action.PUBLISH: "have clients trust {ca}, then run it again; the new authority signs nothing before that",
-    Action.SWITCH: "the new certificate is served from now on; go on trusting {ca}, and run it again later",
-    Action.RETIRE: "have clients trust {ca}, which is without the old authority",
-}
-"""What is to be done after a step."""
+def _read(directory: Path) -> dict[str, bytes]:
+    data = {}
+    for key in secret_data.KEYS:
+        try:
+            data[key] = (directory / key).read_bytes()
+        except FileNotFoundError:
+            continue
+    return data
 
 
-def _tell(outcome: Outcome, directory: Path) -> None:
-    say(f"{outcome.action}: {outcome.why}")
-    advice = _NEXT.get(outcome.action)
-    if advice:
-        say(f"  {advice.format(ca=inputs.printable(str(directory / entries.BUNDLE)))}")
+def _write(directory: Path, before: Mapping[str, bytes], data: Mapping[str, bytes]) -> None:
+    """Replaces each file atomically; only the owner can read private keys.
+
+    The files together are not replaced atomically. `modelfit serve` keeps the old pair while key and certificate do not
+    match, and the next `issue` repairs what a killed one leaves.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    for key in secret_data.KEYS:
+        if key not in data:
+            (directory / key).unlink(missing_ok=True)
+        elif data[key] != before.get(key):
+            with tempfile.NamedTemporaryFile(dir=directory, prefix=f".{key}.", delete=False) as file:
+                file.write(data[key])
+                file.flush()
+                os.fsync(file.fileno())
+                os.fchmod(file.fileno(), 0o600 if key in secret_data.PRIVATE_KEYS else 0o644)
+            os.replace(file.name, directory / key)
 
 
-def _secret(text: str) -> dict[str, bytes]:
-    """The data of a Secret. Raises UsageError, and never shows what it has."""
+def _parse_secret(text: str) -> dict[str, bytes]:
+    """The data of a Secret. Raises UsageError, which never contains the input."""
     try:
         document = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):
@@ -170,38 +170,30 @@ def _secret(text: str) -> dict[str, bytes]:
     data = document.get("data") if isinstance(document, dict) and document.get("kind") == "Secret" else None
     if not isinstance(data, dict):
         raise UsageError("standard input: no Secret with data; want one, as kubectl prints it")
-    return dict(_decoded(data))
-
-
-def _decoded(data: dict[object, object]) -> Iterator[tuple[str, bytes]]:
-    for name, value in data.items():
+    decoded = {}
+    for key, value in data.items():
         try:
-            yield str(name), base64.b64decode(str(value or ""), validate=True)
+            decoded[str(key)] = base64.b64decode(str(value or ""), validate=True)
         except (binascii.Error, ValueError):
-            raise UsageError(f"standard input: data.{name}: no base64") from None
-
-
-def _print(lines: list[str]) -> None:
-    if sys.stdout is None:
-        raise UsageError("standard output: closed")
-    print("\n".join(lines), flush=True)
+            raise UsageError(f"standard input: data.{key}: not base64") from None
+    return decoded
 
 
 def _directory(text: str) -> Path:
-    """A directory, or one that is to be made."""
+    """A directory that exists or can be created."""
     if text in ("", "-"):
         raise argparse.ArgumentTypeError(f"{quote(text)}; want a directory")
-    # Not Path's own `exists`, which raises for a name that is too long.
+    # Not Path.exists, which raises for a name that is too long.
     if os.path.exists(text) and not os.path.isdir(text):
-        raise argparse.ArgumentTypeError(f"{inputs.printable(text)}: a file; want a directory")
+        raise argparse.ArgumentTypeError(f"{inputs.quote_unprintable(text)}: a file; want a directory")
     return Path(text)
 
 
-def _amount(text: str) -> float:
+def _number(text: str) -> float:
     try:
-        amount = float(text)
+        number = float(text)
     except ValueError:
-        amount = 0.0
-    if not 0 < amount <= LONGEST:
-        raise argparse.ArgumentTypeError(f"{quote(text)}; want a number above 0 and at most {LONGEST}")
-    return amount
+        number = 0.0
+    if not 0 < number <= MAX_DURATION:
+        raise argparse.ArgumentTypeError(f"{quote(text)}; want a number above 0 and at most {MAX_DURATION}")
+    return number

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     # Only now: the Kubernetes client takes a quarter of a second to import.
     from webhook.cluster import client_config
     from webhook.cluster.api import Api
-    from webhook.controller import ownership
+    from webhook.controller.certificate_reconciler import CertificateReconciler
     from webhook.controller.manager import Controller, Options
     from webhook.controller.probes import Probes
 
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         connections=settings.claim_workers + SPARE_CONNECTIONS,
         user_agent=f"modelfit-controller/{version('modelfit-webhook')}",
     )
-    certificates = ownership.of(settings.certificates, api) if settings.certificates else None
+    certificates = CertificateReconciler.from_settings(settings.certificates, api) if settings.certificates else None
     controller = Controller(api, settings.admission_config(), options, certificates)
     controller.start()
     try:

@@ -1,73 +1,79 @@
-"""One Secret as a store of certificates: read whole, written whole, and only over what was read.
+"""Reads and replaces the data of one Secret, with optimistic locking.
 
-Others' entries, labels and annotations in it are kept. Nothing else of it is changed, so it needs `get` and `update` on
-that one name, and `create` only where nobody has made it.
+Other data keys, labels and annotations stay as they are. Needs `get` and `update` on this Secret, and `create` if it
+does not exist.
 """
 
 import base64
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from certs import entries
-from certs.errors import Conflict, Exists
-from certs.store import Stored
-from webhook.cluster.api import Api, JsonObject, path
+from certs import secret_data
+from webhook import json_tree
+from webhook.cluster.api import Api, path
 from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.json_tree import JsonObject
+from webhook.json_tree import JsonObject
 
 
+@dataclass(frozen=True, slots=True)
+class StoredSecret:
+    """A Secret as it was read."""
+
+    data: Mapping[str, bytes] = field(repr=False)
+    manifest: JsonObject = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class SecretStore:
-    """A `certs.store.Store`. Other failed calls pass through as Failure. For one thread."""
+    """The Secret of that name. Methods raise ApiError."""
 
-    def __init__(self, api: Api, namespace: str, name: str) -> None:
-        self._api, self._namespace, self._name = api, namespace, name
-        self._read: JsonObject = {}
+    api: Api
+    namespace: str
+    name: str
 
     def __str__(self) -> str:
-        return f"Secret {self._namespace}/{self._name}"
+        return f"Secret {self.namespace}/{self.name}"
 
-    def read(self) -> Stored | None:
+    def read(self) -> StoredSecret | None:
+        """None if the Secret does not exist."""
         try:
-            self._read = self._api.call("GET", path("v1", "secrets", self._namespace, self._name))
-        except ApiError as failure:
-            if failure.reason is not ErrorReason.NOT_FOUND:
+            manifest = self.api.call("GET", path("v1", "secrets", self.namespace, self.name))
+        except ApiError as error:
+            if error.reason is not ErrorReason.NOT_FOUND:
                 raise
             return None
-        return Stored({name: base64.b64decode(text) for name, text in _data(self._read).items()}, _version(self._read))
+        data = json_tree.get_object(manifest, "data")
+        # A null value is an empty one; the API server has checked the encoding.
+        return StoredSecret({key: base64.b64decode(str(value or "")) for key, value in data.items()}, manifest)
 
-    def create(self, data: Mapping[str, bytes]) -> None:
-        metadata = {"namespace": self._namespace, "name": self._name}
-        body = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": _encoded(data)}
-        try:
-            self._api.call("POST", path("v1", "secrets", self._namespace), body=body)
-        except ApiError as failure:
-            if failure.reason is ErrorReason.ALREADY_EXISTS:
-                raise Exists(f"{self}: somebody else created it first") from failure
-            message = f"{self} does not exist and cannot be created: {failure.message}"
-            raise ApiError(failure.reason, message, failure.status, failure.headers) from failure
+    def write(self, data: Mapping[str, bytes], stored: StoredSecret | None) -> None:
+        """Replaces the keys in `certs.secret_data.KEYS`; those not in `data` are removed. None creates the Secret.
 
-    def write(self, data: Mapping[str, bytes], expected_version: str) -> None:
-        if _version(self._read) != expected_version:
-            raise Conflict(f"{self}: version {expected_version} is not the one that was read last")
-        others = {name: text for name, text in _data(self._read).items() if name not in entries.ALL}
-        # With the resource version that was read in its metadata: if anybody wrote it since, this fails.
-        body = {**self._read, "data": others | _encoded(data)}
+        Raises ApiError with CONFLICT if the Secret has changed since `stored` was read, also by creation or deletion.
+        """
         try:
-            self._api.call("PUT", path("v1", "secrets", self._namespace, self._name), body=body)
-        except ApiError as failure:
-            if failure.reason in (ErrorReason.CONFLICT, ErrorReason.NOT_FOUND):
-                raise Conflict(f"{self}: somebody else wrote or removed it meanwhile") from failure
+            if stored is None:
+                self._create(data)
+            else:
+                others = {key: value for key, value in stored.data.items() if key not in secret_data.KEYS}
+                # `stored.manifest` contains the resource version.
+                body = {**stored.manifest, "data": _encode({**others, **data})}
+                self.api.call("PUT", path("v1", "secrets", self.namespace, self.name), body=body)
+        except ApiError as error:
+            if error.reason in (ErrorReason.ALREADY_EXISTS, ErrorReason.NOT_FOUND):
+                raise ApiError(ErrorReason.CONFLICT, f"{self}: created or deleted meanwhile", error.status) from error
             raise
 
-
-def _data(secret: JsonObject) -> dict[str, str]:
-    """The entries in base64, as the API server has checked it; a null one is empty."""
-    data = secret.get("data")
-    return {name: text or "" for name, text in data.items()} if isinstance(data, dict) else {}
-
-
-def _version(secret: JsonObject) -> str:
-    metadata = secret.get("metadata")
-    return str(metadata.get("resourceVersion", "")) if isinstance(metadata, dict) else ""
+    def _create(self, data: Mapping[str, bytes]) -> None:
+        metadata = {"namespace": self.namespace, "name": self.name}
+        body = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": _encode(data)}
+        try:
+            self.api.call("POST", path("v1", "secrets", self.namespace), body=body)
+        except ApiError as error:
+            message = f"{self} does not exist and cannot be created: {error.message}"
+            raise ApiError(error.reason, message, error.status, error.headers) from error
 
 
-def _encoded(data: Mapping[str, bytes]) -> dict[str, str]:
-    return {name: base64.b64encode(content).decode() for name, content in data.items()}
+def _encode(data: Mapping[str, bytes]) -> dict[str, str]:
+    return {key: base64.b64encode(value).decode() for key, value in data.items()}

@@ -1,6 +1,6 @@
-"""A webhook configuration, as far as trust goes: which authorities the API server checks each of our webhooks against.
+"""The caBundles of a webhook configuration: which CAs the API server trusts for each of modelfit's webhooks.
 
-Read whole, and patched webhook by webhook, by name: its other webhooks, their order, and all else in it are others'.
+Patches are made by webhook name. Other webhooks, the order, and all other fields stay as they are.
 """
 
 import base64
@@ -9,31 +9,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from webhook import constants
-from webhook.cluster.api import STRATEGIC_PATCH, Api, JsonObject, path
+from webhook import constants, json_tree
+from webhook.cluster.api import STRATEGIC_PATCH, Api, path
 from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.json_tree import JsonObject
+from webhook.json_tree import JsonObject
 
 GROUP_VERSION = "admissionregistration.k8s.io/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
-    """What a configuration said when it was read."""
+class CABundles:
+    """The caBundles of a configuration at one resource version."""
 
-    version: str
-    """Its resource version."""
+    resource_version: str
 
-    bundles: Mapping[str, bytes]
-    """Name of each webhook of ours → its `caBundle`; empty where it has none, or one that is no base64."""
+    by_webhook: Mapping[str, bytes]
+    """Name of each of modelfit's webhooks → its caBundle; empty if absent or not base64."""
 
-    def without(self, bundle: bytes) -> list[str]:
-        """The names of those that have another bundle."""
-        return [name for name, held in self.bundles.items() if held != bundle]
+    def stale(self, bundle: bytes) -> list[str]:
+        """The names of the webhooks that have another bundle."""
+        return [name for name, current in self.by_webhook.items() if current != bundle]
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookConfiguration:
-    """The `mutating` or `validating` configuration of that name. Raises Failure."""
+    """A MutatingWebhookConfiguration or ValidatingWebhookConfiguration. Methods raise ApiError."""
 
     api: Api
     kind: Literal["mutating", "validating"]
@@ -42,44 +43,41 @@ class WebhookConfiguration:
     def __str__(self) -> str:
         return f"{self.kind.title()}WebhookConfiguration {self.name}"
 
-    def read(self) -> Trust | None:
-        """None where it does not exist."""
+    def read(self) -> CABundles | None:
+        """None if the configuration does not exist."""
         try:
-            found = self.api.call("GET", self._path)
-        except ApiError as failure:
-            if failure.reason is not ErrorReason.NOT_FOUND:
+            return _ca_bundles(self.api.call("GET", self._path))
+        except ApiError as error:
+            if error.reason is not ErrorReason.NOT_FOUND:
                 raise
             return None
-        return _trust(found)
 
-    def publish(self, seen: Trust, bundle: bytes) -> Trust:
-        """Makes `bundle` that of every webhook of ours; what the configuration says then. Raises Failure, Kind.CONFLICT
-        where it changed since it was `seen`: so nobody goes back to an older bundle."""
+    def publish(self, current: CABundles, bundle: bytes) -> CABundles:
+        """Sets `bundle` on every webhook of modelfit. Raises ApiError with CONFLICT if the configuration has changed
+        since `current` was read, so that an older bundle never replaces a newer one."""
         text = base64.b64encode(bundle).decode()
-        # Merged by name, whatever their order. A webhook that has gone is not made anew: the version is another then.
-        change = {
-            "metadata": {"resourceVersion": seen.version},
-            "webhooks": [{"name": name, "clientConfig": {"caBundle": text}} for name in seen.without(bundle)],
+        # The strategic merge patch merges by name. It would add a webhook that has been removed; then the resource
+        # version differs.
+        patch = {
+            "metadata": {"resourceVersion": current.resource_version},
+            "webhooks": [{"name": name, "clientConfig": {"caBundle": text}} for name in current.stale(bundle)],
         }
-        return _trust(self.api.call("PATCH", self._path, body=change, content_type=STRATEGIC_PATCH))
+        return _ca_bundles(self.api.call("PATCH", self._path, body=patch, content_type=STRATEGIC_PATCH))
 
     @property
     def _path(self) -> str:
         return path(GROUP_VERSION, f"{self.kind}webhookconfigurations", None, self.name)
 
 
-def _trust(configuration: JsonObject) -> Trust:
-    metadata, webhooks = configuration.get("metadata"), configuration.get("webhooks")
-    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
-    hooks = [each for each in webhooks if isinstance(each, dict)] if isinstance(webhooks, list) else []
-    ours = {name: hook for hook in hooks if (name := str(hook.get("name"))).endswith(constants.WEBHOOK_NAMES)}
-    return Trust(str(version), {name: _bundle(hook) for name, hook in ours.items()})
+def _ca_bundles(configuration: JsonObject) -> CABundles:
+    resource_version = json_tree.get_text(configuration, "metadata", "resourceVersion") or ""
+    webhooks = {json_tree.get_text(each, "name") or "": each for each in json_tree.get_list(configuration, "webhooks")}
+    ours = {name: _decode(each) for name, each in webhooks.items() if name.endswith(constants.WEBHOOK_NAMES)}
+    return CABundles(resource_version, ours)
 
 
-def _bundle(hook: JsonObject) -> bytes:
-    client = hook.get("clientConfig")
-    text = client.get("caBundle") if isinstance(client, dict) else None
+def _decode(webhook: object) -> bytes:
     try:
-        return base64.b64decode(text) if isinstance(text, str) else b""
+        return base64.b64decode(json_tree.get_text(webhook, "clientConfig", "caBundle") or "")
     except binascii.Error:
         return b""

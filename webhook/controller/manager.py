@@ -13,7 +13,7 @@ from webhook.cluster.discovery import ResourceApi
 from webhook.cluster.informer import Informer
 from webhook.cluster.leader_election import LeaderElector, LeaseLock, NoLeaderElection
 from webhook.controller import controller_metrics, object_metadata
-from webhook.controller.certificates import Certificates
+from webhook.controller.certificate_reconciler import CertificateReconciler
 from webhook.controller.events import Recorder
 from webhook.controller.pod_reconciler import Listers, PodReconciler
 from webhook.controller.uninjected_pods import UNFINISHED, UninjectedPodScanner
@@ -50,7 +50,7 @@ class Controller:
     """Runs from `start` to `stop`. `unhealthy` and `unready` say what is wrong, for the probes."""
 
     def __init__(
-        self, api: Api, config: AdmissionConfig, options: Options, certificates: Certificates | None = None
+        self, api: Api, config: AdmissionConfig, options: Options, certificates: CertificateReconciler | None = None
     ) -> None:
         """`certificates` where we own the webhook's."""
         self._api, self._options, self._certificates = api, options, certificates
@@ -111,7 +111,7 @@ class Controller:
         call to an API server that does not answer ends with the process."""
         self._stop.set()
         self._look_again.set()
-        self._nudge_certificates()
+        self._enqueue_certificates()
         self._queue.close()
         deadline = time.monotonic() + STOP_SECONDS
         for thread in self._threads:
@@ -136,7 +136,7 @@ class Controller:
 
     def remark(self) -> str:
         """What somebody should know of though it is ready."""
-        return self._certificates.remark() if self._certificates else ""
+        return self._certificates.note() if self._certificates else ""
 
     def _blind(self) -> str:
         """What it does not see of what it needs to see for creating claims."""
@@ -182,13 +182,13 @@ class Controller:
     def _leadership_changed(self, leading: bool) -> None:
         _log.info("leading" if leading else "no longer leading", extra={"fields": {"identity": self._options.identity}})
         self._queue.clear()
-        self._nudge_certificates()
+        self._enqueue_certificates()
         if leading:
             self._queue.add_all(self._pods.keys())
 
-    def _nudge_certificates(self) -> None:
+    def _enqueue_certificates(self) -> None:
         if self._certificates is not None:
-            self._certificates.nudge()
+            self._certificates.enqueue()
 
     def _call_failed(self, failure: ApiError) -> None:
         controller_metrics.count_api_failure(failure.reason)

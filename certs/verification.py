@@ -1,0 +1,203 @@
+"""Whether a client trusts a server certificate at a given time, and if not, why.
+
+`cryptography.x509.verification` decides, with extension policies that refuse what Go's crypto/x509 refuses (the API
+server's verifier). They do not ask for more than Go does, but for the algorithms: EC and RSA keys only. The functions
+here explain a refusal; all problems are reported at once.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.x509.oid import ExtendedKeyUsageOID
+from cryptography.x509.verification import Criticality, ExtensionPolicy, Policy, PolicyBuilder, Store, VerificationError
+
+from certs import hostnames, pem
+from certs.exceptions import UnreadablePEM
+from certs.pem import KeyPair
+
+Extension = TypeVar("Extension", bound=x509.ExtensionType)
+
+
+def find_problems(bundle: bytes, chain: bytes, key: bytes, names: Collection[str], now: datetime) -> list[str]:
+    """Problems of a server's `chain` (leaf first) and `key` for a client that trusts `bundle` and connects to any of
+    `names`. All PEM, readable or not; `now` must be aware. Empty if there is no problem."""
+    anchors, unreadable_anchors = pem.load_certificates(bundle)
+    served, unreadable_served = pem.load_certificates(chain)
+    problems = _key_problems(served, key)
+    if unreadable_anchors or not anchors:
+        problems.append(_unreadable("CA bundle", bundle, unreadable_anchors))
+    if unreadable_served or not served:
+        problems.append(_unreadable("serving certificate", chain, unreadable_served))
+    if served and anchors:
+        problems += _certificate_problems(served[0], served[1:], anchors, names, now)
+    elif served:
+        problems += _leaf_problems(served[0], names, now)
+    return problems
+
+
+def key_pair_problems(pair: KeyPair, anchors: Sequence[x509.Certificate], now: datetime) -> list[str]:
+    """Problems of a readable key pair for a client that trusts `anchors`, apart from the names."""
+    return _certificate_problems(pair.certificate, pair.chain, anchors, (), now)
+
+
+def is_trusted(pair: KeyPair | None, anchors: Sequence[x509.Certificate], now: datetime) -> bool:
+    """Whether a client that trusts `anchors` accepts a server with `pair`, apart from the names."""
+    return pair is not None and not key_pair_problems(pair, anchors, now)
+
+
+def ca_problems(ca: x509.Certificate, now: datetime) -> list[str]:
+    """Why a certificate cannot be the issuer of another one at `now`."""
+    problems = validity_problems(ca, now)
+    constraints = _extension(ca, x509.BasicConstraints)
+    if constraints is None or not constraints.ca:
+        problems.append(f"{_label(ca)}: has no CA flag (basicConstraints CA:TRUE); want a CA to sign a certificate")
+    usage = _extension(ca, x509.KeyUsage)
+    if usage is not None and not usage.key_cert_sign:
+        problems.append(f"{_label(ca)}: its key usage lacks keyCertSign; want a CA that may sign certificates")
+    return problems
+
+
+def validity_problems(certificate: x509.Certificate, now: datetime) -> list[str]:
+    """Both ends are part of the validity period (RFC 5280, 4.1.2.5)."""
+    start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if now > end:
+        return [f"{_label(certificate)}: expired at {end:%FT%TZ}; want one valid at {now:%FT%TZ}"]
+    if now < start:
+        want = f"want one valid at {now:%FT%TZ}, or set the clock right"
+        return [f"{_label(certificate)}: not valid before {start:%FT%TZ}; {want}"]
+    return []
+
+
+def is_signed_by(certificate: x509.Certificate, ca: x509.Certificate) -> bool:
+    """Whether the CA's key signed the certificate; flags and dates do not matter."""
+    try:
+        certificate.verify_directly_issued_by(ca)
+    except (InvalidSignature, ValueError, TypeError, UnsupportedAlgorithm):
+        return False
+    return True
+
+
+_SERVER_PURPOSES = {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
+
+
+def _require_server_auth(_: Policy, __: x509.Certificate, purposes: x509.ExtendedKeyUsage | None) -> None:
+    if purposes is not None and _SERVER_PURPOSES.isdisjoint(purposes):
+        raise ValueError("its extended key usage lacks serverAuth")
+
+
+def _require_cert_sign(_: Policy, __: x509.Certificate, usage: x509.KeyUsage | None) -> None:
+    if usage is not None and not usage.key_cert_sign:
+        raise ValueError("its key usage lacks keyCertSign")
+
+
+_EXTENSIONS = ExtensionPolicy.permit_all().may_be_present(
+    x509.ExtendedKeyUsage, Criticality.AGNOSTIC, _require_server_auth
+)
+_POLICY = PolicyBuilder().extension_policies(
+    ca_policy=_EXTENSIONS.require_present(x509.BasicConstraints, Criticality.AGNOSTIC, None).may_be_present(
+        x509.KeyUsage, Criticality.AGNOSTIC, _require_cert_sign
+    ),
+    ee_policy=_EXTENSIONS.require_present(x509.SubjectAlternativeName, Criticality.AGNOSTIC, None),
+)
+
+
+def _verify(
+    leaf: x509.Certificate, chain: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate], name: str,
+    now: datetime,
+) -> str:  # fmt: skip
+    """Why the library refuses `leaf` for `name`; empty if it accepts it."""
+    try:
+        subject = hostnames.to_general_name(name)
+        verifier = _POLICY.store(Store(list(anchors))).time(now).build_server_verifier(subject)
+        path = verifier.verify(leaf, list(chain))
+    except (VerificationError, ValueError) as error:
+        return str(error)
+    # The library ignores fractions of a second.
+    return "; ".join(problem for each in path for problem in validity_problems(each, now))
+
+
+def _certificate_problems(
+    leaf: x509.Certificate, chain: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate],
+    names: Collection[str], now: datetime,
+) -> list[str]:  # fmt: skip
+    # Without a name to ask for, any of its own; a wildcard stands for a host.
+    names_to_verify = names or [name.replace("*", "host") for name in sorted(hostnames.on_certificate(leaf))[:1]]
+    refusals = [error for name in names_to_verify or [""] if (error := _verify(leaf, chain, anchors, name, now))]
+    problems = _leaf_problems(leaf, names, now)
+    if refusals:
+        problems += _explain_path(leaf, chain, anchors, now)
+        problems = problems or [f"{_label(leaf)}: not trusted: {refusals[0][:256]!a}; want one that clients accept"]
+    return problems
+
+
+def _explain_path(
+    certificate: x509.Certificate, chain: Iterable[x509.Certificate], anchors: Sequence[x509.Certificate], now: datetime
+) -> list[str]:
+    """Problems of the nearest issuer that breaks the path to an anchor; empty if none is found."""
+    chain = list(chain)
+    while certificate not in anchors:
+        issuers = [each for each in (*anchors, *chain) if each.subject == certificate.issuer and each != certificate]
+        if not issuers:
+            present = ", ".join(_quote(anchor.subject) for anchor in anchors[:4]) or "nothing"
+            value = f"its issuer {_quote(certificate.issuer)} is not in the CA bundle, which has {present}"
+            return [f"{_label(certificate)}: {value}; want the bundle of the CA that signed it"]
+        signers = [each for each in issuers if is_signed_by(certificate, each)]
+        if not signers:
+            value = f"signed by another key than that of {_quote(certificate.issuer)} in the CA bundle"
+            return [f"{_label(certificate)}: {value}; want the bundle of the CA that signed it"]
+        issuer = min(signers, key=lambda signer: len(ca_problems(signer, now)))
+        if problems := ca_problems(issuer, now):
+            return problems
+        certificate, chain = issuer, [each for each in chain if each != issuer]
+    return []
+
+
+def _leaf_problems(leaf: x509.Certificate, names: Iterable[str], now: datetime) -> list[str]:
+    """Problems of a server certificate that do not depend on its issuer."""
+    problems = validity_problems(leaf, now)
+    for name in hostnames.missing(leaf, names):
+        present = ", ".join(sorted(hostnames.on_certificate(leaf))[:8]) or "no name at all (the common name is ignored)"
+        value = f"not for {name[:253]!a}, it is for {present[:512]}"
+        problems.append(f"{_label(leaf)}: {value}; want a certificate with that name")
+    purposes = _extension(leaf, x509.ExtendedKeyUsage)
+    if purposes is not None and _SERVER_PURPOSES.isdisjoint(purposes):
+        problems.append(f"{_label(leaf)}: its extended key usage lacks serverAuth; want a server certificate")
+    usage = _extension(leaf, x509.KeyUsage)
+    if usage is not None and not usage.digital_signature:
+        problems.append(f"{_label(leaf)}: its key usage lacks digitalSignature; want one that TLS 1.3 can use")
+    return problems
+
+
+def _key_problems(served: Sequence[x509.Certificate], key: bytes) -> list[str]:
+    try:
+        public_key = pem.load_private_key(key).public_key()
+    except UnreadablePEM as error:
+        return [f"private key: {error}"]
+    if served and not pem.is_key_of(public_key, served[0]):
+        return [f"private key: belongs to another certificate than {_label(served[0])}; want the key of that one"]
+    return []
+
+
+def _unreadable(what: str, data: bytes, unreadable: int) -> str:
+    empty = "it contains no certificate" if data.strip() else "it is empty"
+    value = f"{unreadable} of its blocks cannot be read" if unreadable else empty
+    return f"{what}: {value}; want certificates in PEM"
+
+
+def _extension(certificate: x509.Certificate, kind: type[Extension]) -> Extension | None:
+    try:
+        return certificate.extensions.get_extension_for_class(kind).value
+    except x509.ExtensionNotFound:
+        return None
+
+
+def _label(certificate: x509.Certificate) -> str:
+    return f"certificate {_quote(certificate.subject)}"
+
+
+def _quote(name: x509.Name) -> str:
+    """A name, escaped and shortened."""
+    return f"{name.rfc4514_string()[:96]!a}"
