@@ -1,1 +1,1 @@
-"""The layout holds: contracts that can fail, a core without side doors, one place for the strings."""
+"""Tests of the source code: import contracts, builtins in the core, names of loggers, literal keys."""

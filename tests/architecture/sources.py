@@ -1,4 +1,4 @@
-"""The product's source files, and what stands in them."""
+"""The source files of the product and their syntax trees."""
 
 import ast
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def modules(package: str) -> list[Path]:
-    """The Python files of a package, in order."""
+    """The Python files of a package, sorted."""
     found = sorted((ROOT / package).rglob("*.py"))
     assert found, package
     return found
@@ -19,8 +19,8 @@ def tree(path: Path) -> ast.Module:
 
 
 def literals(module: ast.Module) -> Iterator[tuple[int, str]]:
-    """Line and text of every string literal, parts of f-strings too, but no docstrings."""
-    prose = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
+    """Line and text of every string literal, including parts of f-strings, without docstrings."""
+    docstrings = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
     for node in ast.walk(module):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node.lineno, node.value

@@ -11,50 +11,55 @@ import pytest
 
 from tests.architecture.sources import ROOT
 
-LAYERS = "The shells stand on the core, never the other way round"
-PURE = "The core does no I/O, tells no time and rolls no dice"
+LAYERS = "Each layer imports only the layers below it"
+CORE = "Core groups import downwards: admission, claims, fits and profiles"
+PURE = "The core performs no I/O and reads neither the clock nor randomness"
 WEB = "Only webhook.server imports flask, gunicorn and gevent"
 CLIENT = "Only webhook.cluster imports the Kubernetes client"
-NO_CLUSTER = "The webhook and the offline commands reach no cluster, not even through others"
+NO_CLUSTER = "The webhook and the offline commands never import an API client"
 CERTS = "certs imports no Kubernetes client, and of webhook only dns_names"
 TESTBED = "The test bed imports neither the product nor its tests"
 
-# module, import, the contracts that it breaks
+# A module, a statement in it, and the contracts that it breaks.
 VIOLATIONS = [
-    ("webhook/core/patch.py", "import os", {PURE}),
-    ("webhook/core/patch.py", "import time", {PURE}),
-    ("webhook/core/names_of_today.py", "from datetime import datetime", {PURE}),
-    ("webhook/core/claims/names.py", "import random", {PURE}),
-    ("webhook/core/claims/names.py", "from uuid import uuid4", {PURE}),
-    ("webhook/core/decide.py", "import logging", {PURE}),
-    ("webhook/core/review.py", "import socket", {PURE}),
-    ("webhook/core/review.py", "from flask import request", {PURE, WEB}),
-    ("webhook/core/pods.py", "from kubernetes.client import V1Pod", {PURE, CLIENT, NO_CLUSTER}),
-    ("webhook/core/policy.py", "from webhook import settings", {PURE, LAYERS}),
-    ("webhook/core/patch.py", "def late():\n    import subprocess", {PURE}),
+    ("webhook/core/admission/json_patch.py", "import os", {PURE}),
+    ("webhook/core/admission/json_patch.py", "import time", {PURE}),
+    ("webhook/core/admission/decide.py", "import logging", {PURE}),
+    ("webhook/core/admission/decide.py", "def late():\n    import subprocess", {PURE}),
+    ("webhook/core/admission/review.py", "from flask import request", {PURE, WEB}),
+    ("webhook/core/admission/pods.py", "from kubernetes.client import V1Pod", {PURE, CLIENT, NO_CLUSTER}),
+    ("webhook/core/claims/claim_names.py", "import random", {PURE}),
+    ("webhook/core/claims/claim_names.py", "from uuid import uuid4", {PURE}),
+    ("webhook/core/claims/pod_claim.py", "from webhook.core.admission import exemptions", {CORE}),
+    ("webhook/core/fits/model_fit.py", "from webhook.core.claims import device_request", {CORE}),
+    ("webhook/core/fits/model_fit.py", "from webhook.core import profiles", {CORE}),
+    ("webhook/core/profiles/cel.py", "from webhook.core.fits import quantities", {CORE}),
+    ("webhook/core/undeclared_group/__init__.py", "", {CORE}),
+    ("webhook/core/undeclared_group/__init__.py", "from datetime import datetime", {CORE, PURE}),
+    ("webhook/core/admission_config.py", "from webhook import settings", {PURE, LAYERS, CORE}),
     ("webhook/errors.py", "import sys", {PURE}),
-    ("webhook/errors.py", "from webhook.core import pods", {LAYERS}),
+    ("webhook/errors.py", "from webhook.core import fits", {LAYERS}),
     ("webhook/observe/logs.py", "from webhook.server import app", {LAYERS}),
     ("webhook/server/app.py", "from webhook.cli import inputs", {LAYERS}),
-    ("webhook/server/app.py", "import webhook.controller.records", {LAYERS, NO_CLUSTER}),
+    ("webhook/server/app.py", "import webhook.controller.results", {LAYERS, NO_CLUSTER}),
     ("webhook/server/app.py", "import kubernetes", {CLIENT, NO_CLUSTER}),
-    ("webhook/server/tls.py", "from cryptography import x509", {NO_CLUSTER}),
-    ("webhook/server/tls.py", "from certs import pem", {NO_CLUSTER}),
-    ("webhook/controller/queue.py", "import gevent", {WEB}),
-    ("webhook/controller/queue.py", "import kubernetes.client", {CLIENT}),
+    ("webhook/server/serving_certificate.py", "from cryptography import x509", {NO_CLUSTER}),
+    ("webhook/server/serving_certificate.py", "from certs import pem", {NO_CLUSTER}),
+    ("webhook/controller/work_queue.py", "import gevent", {WEB}),
+    ("webhook/controller/work_queue.py", "import kubernetes.client", {CLIENT}),
     ("webhook/cli/inputs.py", "from webhook.cluster import api", {NO_CLUSTER}),
     ("webhook/cli/convert.py", "import urllib3", {CLIENT, NO_CLUSTER}),
-    ("certs/issuing.py", "from webhook import vocabulary", {CERTS}),
+    ("webhook/undeclared_package/__init__.py", "", {LAYERS}),
+    ("certs/issuing.py", "from webhook import constants", {CERTS}),
     ("certs/issuing.py", "from kubernetes import client", {CERTS, CLIENT}),
-    ("webhook/extras/__init__.py", "", {LAYERS}),
     ("testbed/inventory.py", "from tests.vendors import nvidia", {TESTBED}),
-    ("testbed/webhooks.py", "from webhook.core import pods", {TESTBED}),
+    ("testbed/webhooks.py", "from webhook.core import fits", {TESTBED}),
     ("testbed/certificates.py", "import certs", {TESTBED}),
 ]
 
 
 def lint(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Checks the packages in the folder against our contracts."""
+    """Checks the packages in `folder` against the contracts."""
     program = "from importlinter.cli import lint_imports_command; lint_imports_command()"
     return subprocess.run(
         [sys.executable, "-c", program, "--no-cache", "--config", str(ROOT / ".importlinter")],
@@ -67,13 +72,13 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def broken(report: str) -> set[str]:
-    """The names of the contracts that a report calls broken."""
-    return {line.removesuffix(" BROKEN") for line in report.splitlines() if line.endswith(" BROKEN")}
+    """The names of the broken contracts in a report."""
+    return {line.partition(" BROKEN")[0] for line in report.splitlines() if " BROKEN" in line}
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A folder with a copy of the sources."""
+    """A copy of the sources."""
     for package in ("webhook", "certs", "testbed"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", ".assets"))
     return tmp_path
@@ -96,7 +101,7 @@ def test_a_violation_breaks_its_contract(copy: Path, module: str, statement: str
     assert broken(result.stdout) == contracts
 
 
-def test_every_contract_is_seen_to_fail() -> None:
+def test_every_contract_has_a_violation() -> None:
     config = configparser.ConfigParser()
     config.read(ROOT / ".importlinter", "utf-8")
     names = {config[section]["name"] for section in config.sections() if ":contract:" in section}

@@ -1,4 +1,4 @@
-"""The lines of all programs are found under one name."""
+"""All loggers have names below `modelfit`."""
 
 import ast
 from pathlib import Path
@@ -8,11 +8,11 @@ import pytest
 from tests.architecture.sources import ROOT, modules, tree
 
 FOREIGN = {"", "urllib3", "leaderelection", "kubernetes.informer.informer"}
-"""Loggers that are set up or quietened, and not written to."""
+"""Loggers of other packages, which are configured only."""
 
 
 def loggers(module: ast.Module) -> list[str]:
-    """The names that a module calls `getLogger` with, as they stand there."""
+    """The arguments of the module's calls of `getLogger`; expressions as source text."""
     calls = [node for node in ast.walk(module) if isinstance(node, ast.Call)]
     return [
         ast.literal_eval(call.args[0])
@@ -24,10 +24,10 @@ def loggers(module: ast.Module) -> list[str]:
 
 
 @pytest.mark.parametrize("path", modules("webhook"), ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_logger_is_one_of_modelfits(path: Path) -> None:
+def test_loggers_are_named_below_modelfit(path: Path) -> None:
     assert [name for name in loggers(tree(path)) if not name.startswith("modelfit.") and name not in FOREIGN] == []
 
 
-def test_a_logger_is_seen_under_the_name_that_it_is_given() -> None:
+def test_logger_names_are_found() -> None:
     text = "a = logging.getLogger(__name__)\nb = logging.getLogger('modelfit.b')\nc = logging.getLogger()"
     assert loggers(ast.parse(text)) == ["__name__", "modelfit.b", ""]

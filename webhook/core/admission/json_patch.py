@@ -1,7 +1,7 @@
 """The JSON patch (RFC 6902) of an injection: minimal, idempotent, in a fixed order, on our own paths only.
 
-`add` requires the parent to exist and replaces the value at the path. So an absent or null parent is added whole, and an
-existing one gets a member. A pod that is injected already gets no operation.
+`add` requires the parent to exist and replaces the value at the path. So an absent or null parent is added whole, and
+an existing one gets a member. A pod that is injected already gets no operation.
 """
 
 from collections.abc import Mapping, Sequence

@@ -81,8 +81,8 @@ def device_plugin_requests(containers: Sequence[Container]) -> Iterator[FieldErr
 
 
 def missing_parts(pod: Pod, containers: Sequence[Container]) -> Iterator[FieldError]:
-    """An error for each part of the injection that the pod lacks. Without the entry it gets no device; without the label
-    or the annotation the controller creates no claim, and the pod stays pending."""
+    """An error for each part of the injection that the pod lacks. Without the entry it gets no device. Without the
+    label or the annotation the controller creates no claim, and the pod stays pending."""
     hint = "check that modelfit's MutatingWebhookConfiguration matches this pod, and create it again"
     entry = pods.alias_entry(pod)
     if entry is None:

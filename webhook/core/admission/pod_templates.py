@@ -70,7 +70,7 @@ class Template:
         """Whether another workload with a pod template owns this one."""
         owners = strict_list(self._workload, "ownerReferences", "object.metadata")
         return any(
-            isinstance(owner, dict) and owner.get("controller") is True and _creates_workloads(owner) for owner in owners
+            isinstance(owner, dict) and owner.get("controller") is True and _owns_workloads(owner) for owner in owners
         )
 
     @property
@@ -100,7 +100,7 @@ class Template:
 
 
 def find_path(group: str, kind: str) -> tuple[str, ...] | None:
-    """The keys that lead to the pod template in an object of this kind; None if it has none. The core group is empty."""
+    """The keys that lead to the pod template in an object of this kind; None if it has none. The core group is ""."""
     return _PATHS.get((group, kind))
 
 
@@ -118,6 +118,6 @@ def from_workload(path: tuple[str, ...], workload: Mapping[str, object]) -> Temp
     return Template(".".join(path), enclosing, Pod(copied, strict_object(parent, "spec", parent_path)))
 
 
-def _creates_workloads(owner: Mapping[str, object]) -> bool:
+def _owns_workloads(owner: Mapping[str, object]) -> bool:
     version, kind = owner.get("apiVersion"), owner.get("kind")
     return isinstance(version, str) and isinstance(kind, str) and (version.rpartition("/")[0], kind) in _OWNER_KINDS
