@@ -10,7 +10,7 @@ from testbed.waiting import wait_for
 from tests.chart.helm import Helm
 from tests.chart.installing import ANNOTATION, MODEL, NAMESPACE, RELEASE, Cluster
 from tests.chart.rendering import JsonObject, Values
-from tests.core.kit import WORKLOADS, pod, workload
+from tests.core.builders import WORKLOADS, pod, workload
 
 pytestmark = [pytest.mark.chart, pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -116,13 +116,13 @@ def misplaced_annotations_are_told_of_once(cluster: Cluster) -> None:
         path = "spec.jobTemplate.spec.template" if kind == "CronJob" else "spec.template"
         (told,) = apply(cluster, manifest(kind, None, "outside", annotations={ANNOTATION: MODEL})).ok().warnings
         assert told == (
-            f"modelfit: {kind} outside: metadata.annotations[{ANNOTATION}]: no pod gets it from there; move it to "
+            f"modelfit: {kind} outside: metadata.annotations[{ANNOTATION}]: pods do not inherit it; move it to "
             f"{path}.metadata.annotations"
         )
         noted = manifest(kind, None, "outside", annotations={ANNOTATION: MODEL, "some": "note"})
         assert apply(cluster, noted).ok().warnings == ()
         (told,) = apply(cluster, manifest(kind, None, "outside", annotations={ANNOTATION: BAD})).ok().warnings
-        assert "no pod gets it from there" in told
+        assert "pods do not inherit it" in told
     made = wait_for("there is its ReplicaSet", lambda: replica_sets(cluster, "outside"))
     assert ANNOTATION in made[0]["metadata"]["annotations"]
     assert calls(cluster) == before + 2 * len(WORKLOADS)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Run
-from tests.core import kit
+from tests.core import builders
 from webhook.core import claims
 from webhook.core.admission_config import AdmissionConfig
 
@@ -231,21 +231,21 @@ def test_a_prefix_of_a_number_without_digits_is_a_text_as_kubectl_has_it(modelfi
 
 
 FAULTY = {
-    "one fault": kit.pod(annotations={"llmfit.ai/device-count": "two"}),
-    "faults of every kind": kit.pod(
+    "one fault": builders.pod(annotations={"llmfit.ai/device-count": "two"}),
+    "faults of every kind": builders.pod(
         '{"min_vram_gb": "8", "ram_gb": -1}',
         annotations={"llmfit.ai/device-count": "0", "llmfit.ai/profile": "amiga", "llmfit.ai/containers": "nobody"},
         nodeName="node-1",
     ),
-    "a plugin's device": kit.pod(containers=[kit.container(resources={"limits": {"nvidia.com/gpu": 1}})]),
+    "a plugin's device": builders.pod(containers=[builders.container(resources={"limits": {"nvidia.com/gpu": 1}})]),
 }
 
 
-@pytest.mark.parametrize("kind", kit.WORKLOADS)
+@pytest.mark.parametrize("kind", builders.WORKLOADS)
 @pytest.mark.parametrize("case", FAULTY)
 def test_a_workload_is_refused_in_the_webhooks_words(case: str, kind: str, modelfit: Run) -> None:
-    workload = kit.workload(kind, FAULTY[case])
-    said = kit.validate(workload, kind=kit.kind_of(workload))
+    workload = builders.workload(kind, FAULTY[case])
+    said = builders.validate(workload, kind=builders.kind_of(workload))
     path = "spec.jobTemplate.spec.template." if kind == "CronJob" else "spec.template."
     assert said.message.startswith(path)
     result = modelfit("preview", "-f", "-", stdin=json.dumps(workload))
@@ -253,10 +253,10 @@ def test_a_workload_is_refused_in_the_webhooks_words(case: str, kind: str, model
     assert result.err == f"modelfit: {kind} llama: {said.reason}: {said.message}\n"
 
 
-@pytest.mark.parametrize("kind", kit.WORKLOADS)
+@pytest.mark.parametrize("kind", builders.WORKLOADS)
 def test_a_workload_is_warned_of_in_the_webhooks_words(kind: str, modelfit: Run) -> None:
-    workload = kit.workload(kind, kit.pod(schedulerName="volcano"))
-    _, told = kit.validate(workload, kind=kit.kind_of(workload)).warnings
+    workload = builders.workload(kind, builders.pod(schedulerName="volcano"))
+    _, told = builders.validate(workload, kind=builders.kind_of(workload)).warnings
     said = told.removeprefix(f"modelfit: {kind} llama: ")
     assert said.startswith("spec.")
     assert ".template.spec.schedulerName" in said
@@ -284,8 +284,8 @@ def test_a_template_of_no_shape_is_said_with_its_path(metadata: object, said: st
 def test_of_several_files_a_message_names_the_one(modelfit: Run, tmp_path: Path) -> None:
     (tmp_path / "good.yaml").write_text(POD)
     for name, fit in {"bad": "{}", "off": "null"}.items():
-        (tmp_path / f"{name}.yaml").write_text(json.dumps(kit.pod(fit)))
-    (tmp_path / "odd.yaml").write_text(json.dumps(kit.pod(annotations={"a": 1})))
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(builders.pod(fit)))
+    (tmp_path / "odd.yaml").write_text(json.dumps(builders.pod(annotations={"a": 1})))
     paths = {name: str(tmp_path / f"{name}.yaml") for name in ("good", "bad", "off", "odd")}
     result = modelfit("preview", "-f", paths["good"], "-f", paths["bad"], "-f", paths["off"])
     assert result.code == 1
@@ -299,11 +299,11 @@ def test_of_several_files_a_message_names_the_one(modelfit: Run, tmp_path: Path)
 
 def test_annotations_that_do_nothing_are_warned_of(modelfit: Run) -> None:
     """Also where a cluster would ask nobody: there is no fit."""
-    idle = kit.pod(None, annotations={"llmfit.ai/profile": "amd", "llmfit.ai/device_count": "2"})
-    for workload, path in ((idle, ""), (kit.workload("Job", idle), "spec.template.")):
+    idle = builders.pod(None, annotations={"llmfit.ai/profile": "amd", "llmfit.ai/device_count": "2"})
+    for workload, path in ((idle, ""), (builders.workload("Job", idle), "spec.template.")):
         result = modelfit("preview", "-f", "-", stdin=json.dumps(workload))
         assert result.code == 0
         whose = f"Warning: {workload['kind']} llama: {path}metadata.annotations: "
         assert f"{whose}llmfit.ai/profile does nothing without llmfit.ai/model-fit\n" in result.err
         assert f'{whose}"llmfit.ai/device_count" is not known and does nothing; known are ' in result.err
-    assert modelfit("preview", "-f", "-", stdin=json.dumps(kit.pod(None))).err == ""
+    assert modelfit("preview", "-f", "-", stdin=json.dumps(builders.pod(None))).err == ""

@@ -142,7 +142,7 @@ def test_an_annotation_that_comes_after_the_pod_is_told_of_at_once_and_in_an_eve
         change = f"llmfit.ai/model-fit={ANNOTATED['llmfit.ai/model-fit']}"
         with registered(controlplane, server.url, server.files.ca.read_bytes()):
             said = controlplane.kubectl("annotate", "pod", "llama", "--namespace", namespace.name, change).ok()
-        assert [each for each in said.warnings if "does nothing on a pod that exists already" in each]
+        assert [each for each in said.warnings if "claims cannot be added to an existing pod" in each]
         with running_controller(controlplane, environment=OFTEN):
             (event,) = wait_for("the pod has its Event", lambda: namespace.events(name="llama", reason="NotInjected"))
         assert "was not asked when the pod was created, or the annotation came after that" in event["message"]

@@ -40,10 +40,12 @@ def test_a_pod_that_has_its_claim_needs_nothing(config: AdmissionConfig) -> None
         pod(deletionTimestamp="2026-01-01T00:00:00Z"),
         pod(annotations={"llmfit.ai/claim": None}),
         pod(annotations={"llmfit.ai/model-fit": None}),
+        pod(annotations={"kubernetes.io/config.mirror": "x"}),
+        pod(labels={"llmfit.ai/injected": "true", "llmfit.ai/inject": "disabled"}),
         pod(annotations={"llmfit.ai/claim": "somebody-elses-database"}),
         pod(annotations={"llmfit.ai/model-fit": '{"min_ram_gb": 1, "min_vram_gb": 0}'}),
     ],
-    ids=["gone", "being deleted", "no claim", "no fit", "a name that the webhook never gives", "no GPU"],
+    ids=["gone", "being deleted", "no claim", "no fit", "mirror pod", "disabled", "a name that the webhook never gives", "no GPU"],
 )
 def test_a_pod_that_waits_for_no_claim_gets_none(gone: dict[str, object] | None, config: AdmissionConfig) -> None:
     assert decide_action(gone, None, config) == NOTHING

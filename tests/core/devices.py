@@ -1,7 +1,7 @@
-"""Devices as the vendors' drivers publish them, and the scheduler's question put to an independent CEL engine.
+"""Devices as CEL sees them, and an independent CEL engine that evaluates selectors on them.
 
-A device is what CEL sees: `driver`, `attributes` and `capacity` by domain, capacities in bytes. In Kubernetes an
-unknown domain reads as an empty map; here it is absent, which is the harder case.
+A device has `driver`, and `attributes` and `capacity` by domain, with capacities in bytes. In Kubernetes an unknown
+domain is an empty map. Here it is absent, which is harder for a selector.
 """
 
 from collections.abc import Iterator
@@ -9,15 +9,16 @@ from fractions import Fraction
 
 import cel
 
-from tests.core.kit import Json
+from tests.core.builders import Json
+from tests.core.claim_specs import alternatives
 from tests.vendors.catalog import DRIVERS, PROFILES
 
 GIB = 1 << 30
 _FACTORS = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": GIB, "Ti": 1 << 40, "Pi": 1 << 50}
 
 
-def good(profile: str, memory: int | None = 80 * GIB) -> Json:
-    """A device for the built-in profile, with so many bytes; None is a device that publishes no memory."""
+def usable_device(profile: str, memory: int | None = 80 * GIB) -> Json:
+    """A device that the built-in profile can use. `memory` is in bytes; with None the device publishes no memory."""
     facts = PROFILES[profile]
     capacity = dict(facts.other_capacity)
     if memory is not None:
@@ -26,50 +27,44 @@ def good(profile: str, memory: int | None = 80 * GIB) -> Json:
 
 
 def device(driver: str, attributes: Json, capacity: dict[str, int]) -> Json:
-    """One device of a driver that publishes all of it under its own domain."""
+    """A device whose driver publishes everything under its own domain."""
     return {"driver": driver, "attributes": {driver: attributes}, "capacity": {driver: capacity}}
 
 
-def bare(driver: str) -> Json:
-    """A device that publishes nothing at all."""
+def empty_device(driver: str) -> Json:
+    """A device that publishes nothing."""
     return {"driver": driver, "attributes": {}, "capacity": {}}
-
-
-def requests(spec: Json) -> Iterator[Json]:
-    """The alternatives of a ResourceClaimSpec's one request, in order, each with class, selectors and capacity."""
-    (request,) = spec["devices"]["requests"]
-    if "exactly" in request:
-        yield request["exactly"]
-    else:
-        yield from request["firstAvailable"]
 
 
 def expressions(spec: Json) -> Iterator[str]:
     """Every CEL expression in the spec."""
-    for request in requests(spec):
-        for selector in request["selectors"]:
+    for alternative in alternatives(spec):
+        for selector in alternative["selectors"]:
             yield selector["cel"]["expression"]
 
 
-def accepts(spec: Json, candidate: Json) -> bool:
-    """Whether one of the alternatives' selectors all hold for the device. An error of one is an error of this."""
-    verdicts = [
-        [evaluate(selector["cel"]["expression"], candidate) for selector in request["selectors"]]
-        for request in requests(spec)
-    ]
-    return any(all(verdict) for verdict in verdicts)
+def matches(alternative: Json, candidate: Json) -> bool:
+    """Whether all selectors match. Evaluates every one of them, because an error in one is an error of the claim."""
+    results = [evaluate(selector["cel"]["expression"], candidate) for selector in alternative["selectors"]]
+    return all(results)
 
 
-def publishes(request: Json, candidate: Json) -> bool:
-    """Whether the device has every capacity that the request names, and enough of it: where consumable capacity is on,
-    the scheduler passes over a device that has not."""
+def matches_any(spec: Json, candidate: Json) -> bool:
+    """Whether the device matches one of the alternatives."""
+    results = [matches(alternative, candidate) for alternative in alternatives(spec)]
+    return any(results)
+
+
+def has_capacity(alternative: Json, candidate: Json) -> bool:
+    """Whether the device has enough of every capacity that is requested. With consumable capacity the scheduler skips
+    a device that does not."""
     published = candidate["capacity"].get(candidate["driver"], {})
-    wanted = request.get("capacity", {}).get("requests", {})
-    return all(name in published and published[name] >= _bytes(amount) for name, amount in wanted.items())
+    requested = alternative.get("capacity", {}).get("requests", {})
+    return all(name in published and published[name] >= _bytes(amount) for name, amount in requested.items())
 
 
 def evaluate(expression: str, candidate: Json) -> bool:
-    """The expression's value for the device, which must be a truth value."""
+    """The value of the expression, which must be a boolean."""
     context = {"device": candidate, "quantity": _bytes, "compareTo": _compare}
     value = cel.compile(expression).execute(context)
     assert isinstance(value, bool), (expression, value)

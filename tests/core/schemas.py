@@ -4,7 +4,7 @@ import re
 
 import kubernetes_validate
 
-from tests.core.kit import Json
+from tests.core.builders import Json
 
 VERSIONS = ("1.34", "1.37")
 """The first version that serves resource.k8s.io/v1, and the newest with a schema."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.kit import UID, Json, mutate, patched, pod, validate
+from tests.core.builders import UID, Json, mutate, patched, pod, validate
 from webhook.core.admission import responses
 from webhook.core.admission.decision import Decision
 from webhook.reasons import Reason

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.core.builders import Json
 from tests.core.devices import GIB, device, evaluate
-from tests.core.kit import Json
 from webhook.core.profiles import cel
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=cel.MAX_LITERAL)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.devices import requests
-from tests.core.kit import FIT, Json, fit
+from tests.core.builders import FIT, Json, fit
+from tests.core.claim_specs import alternatives as requests
 from tests.core.schemas import assert_label, assert_valid
 from webhook.core import claims
 from webhook.core.admission_config import AdmissionConfig

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.core.kit import UID
+from tests.core.builders import UID
 from tests.core.schemas import assert_label
 from webhook.core.claims import claim_names
 from webhook.core.fits.requirements import ModelRequirements

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.kit import (
+from tests.core.builders import (
     CLAIM,
     CPU_FIT,
     REMOVED,

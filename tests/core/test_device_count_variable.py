@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.core.kit import CPU_FIT, Json, admitted, container, fit, mutate, patched, pod
+from tests.core.builders import CPU_FIT, Json, admitted, container, fit, mutate, patched, pod
 from webhook.core.admission_config import AdmissionConfig
 from webhook.settings import load
 

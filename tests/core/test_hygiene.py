@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.kit import CPU_FIT, FIT, Json, body, container, fit, mutate, pod, validate
+from tests.core.builders import CPU_FIT, FIT, Json, body, container, fit, mutate, pod, validate
 from webhook.core.admission import decide, review
 from webhook.core.admission.decision import Decision
 from webhook.core.admission.review import Review

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.core.kit import CPU_FIT, FIT, Json, container, mutate, pod, validate
+from tests.core.builders import CPU_FIT, FIT, Json, container, mutate, pod, validate
 from webhook.core.admission.decision import Decision
 from webhook.reasons import Reason
 

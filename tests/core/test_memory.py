@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from tests.core.kit import Json, admitted, container, fit, mutate, pod
+from tests.core.builders import Json, admitted, container, fit, mutate, pod
 from webhook.core.admission_config import AdmissionConfig
 
 

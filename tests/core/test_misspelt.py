@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.kit import CPU_FIT, Json, admitted, kind_of, mutate, pod, validate, workload
+from tests.core.builders import CPU_FIT, Json, admitted, kind_of, mutate, pod, validate, workload
 from webhook import constants
 from webhook.core.admission import pods
 from webhook.reasons import Reason

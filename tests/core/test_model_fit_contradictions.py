@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.core.builders import amounts, fit, raw
 from tests.core.fits import deny, parse
-from tests.core.kit import amounts, fit, raw
 from webhook.errors import Denied
 
 

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from tests.core.builders import fit
 from tests.core.fits import deny, parse
-from tests.core.kit import fit
 from webhook.core.fits.strict_json import describe
 from webhook.errors import quote
 from webhook.reasons import Reason

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.core.builders import raw
 from tests.core.fits import deny, parse
-from tests.core.kit import raw
 from webhook.core.fits import model_fit
 from webhook.core.fits.requirements import ModelRequirements
 from webhook.errors import Denied

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from tests.core.builders import amounts, fit, raw
 from tests.core.fits import deny, parse
-from tests.core.kit import amounts, fit, raw
 from webhook.reasons import Reason
 
 MEMORY = {"estimated_memory_gb": 31, "min_ram_gb": 32, "ram_gb": 33}

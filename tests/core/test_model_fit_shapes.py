@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.builders import amounts, fit
 from tests.core.fits import deny, parse
-from tests.core.kit import amounts, fit
 from webhook.reasons import Reason
 
 SAMPLES = Path(__file__).parents[1] / "golden" / "llmfit"

@@ -8,7 +8,7 @@ import json
 import jsonpointer
 import pytest
 
-from tests.core.kit import CLAIM, CPU_FIT, REMOVED, Json, container, mutate, patched, pod
+from tests.core.builders import CLAIM, CPU_FIT, REMOVED, Json, container, mutate, patched, pod
 from tests.core.schemas import assert_valid
 from webhook.core.admission import json_patch
 from webhook.core.admission_config import AdmissionConfig

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from tests.core.kit import CLAIM, CPU_FIT, FIT, REMOVED, Json, admitted, container, mutate, patched, pod, validate
+from tests.core.builders import CLAIM, CPU_FIT, FIT, REMOVED, Json, admitted, container, mutate, patched, pod, validate
 from webhook.core.admission_config import AdmissionConfig
 from webhook.reasons import Reason
 

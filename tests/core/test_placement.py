@@ -1,86 +1,120 @@
-"""DRA is first-fit: `tightest` asks for a snug device before any that is large enough, and misses none by it."""
+"""DRA allocates the first device that matches. `tightest` lists smaller devices first and matches the same devices."""
 
 import pytest
 
-from tests.core.devices import GIB, evaluate, good, publishes, requests
-from tests.core.kit import Json, fit
-from webhook.core import claims
+from tests.core.builders import Json, fit
+from tests.core.claim_specs import OWN, alternatives, config, counts, spec
+from tests.core.devices import GIB, has_capacity, matches, usable_device
 from webhook.core.admission_config import AdmissionConfig
-from webhook.core.claims import device_request
 from webhook.core.profiles import BUILTIN
 
-NEED = 8
-SIZES = [*range(NEED * GIB - 1, NEED * GIB + 2), *(size * GIB for size in (9, 10, 11, 12, 16, 24, 32, 48, 64, 80, 192))]
+REQUIRED = 8
+EIGHT = fit(vram_gb=REQUIRED, supports_tp=[1, 2, 4])
+SIZES = [
+    *range(REQUIRED * GIB - 1, REQUIRED * GIB + 2),
+    *(size * GIB for size in (9, 10, 11, 12, 16, 24, 32, 48, 64, 80, 192)),
+]
+TIGHTEST = config(OWN, placement="tightest")
+
+SEVEN_LIMITS = ["18Gi", "20Gi", "24Gi", "32Gi", "48Gi", "64Gi", "128Gi", "any"]
+THREE_LIMITS = ["20Gi", "32Gi", "64Gi", "any"]
 
 
-def spec(profile: str, config: AdmissionConfig, count: str = "1") -> Json:
-    annotations = {
-        "llmfit.ai/model-fit": fit(vram_gb=NEED, supports_tp=[1, 2, 4]),
-        "llmfit.ai/profile": profile,
-        "llmfit.ai/device-count": count,
-    }
-    made: Json = claims.build_spec(device_request.from_annotations(annotations, config))
-    return made
-
-
-def first_turn(made: Json, device: Json, *, sharing: bool = True) -> int | None:
-    """The place of the first alternative that would take the device; `sharing` is the gate of consumable capacity."""
-    for index, request in enumerate(requests(made)):
-        if sharing and not publishes(request, device):
-            continue
-        if all(evaluate(selector["cel"]["expression"], device) for selector in request["selectors"]):
+def first_match(spec: Json, device: Json, *, consumable_capacity: bool = True) -> int | None:
+    """The index of the first alternative that the scheduler can allocate the device for."""
+    for index, alternative in enumerate(alternatives(spec)):
+        if (not consumable_capacity or has_capacity(alternative, device)) and matches(alternative, device):
             return index
     return None
 
 
-@pytest.mark.parametrize("sharing", [True, False])
+def names(spec: Json) -> list[str]:
+    return [each["name"] for each in alternatives(spec)]
+
+
+def limits(spec: Json) -> list[str]:
+    """The upper bound in each alternative's selectors."""
+    found = []
+    for each in alternatives(spec):
+        expressions = [selector["cel"]["expression"] for selector in each["selectors"]]
+        bounds = [text.split('quantity("')[1].split('"')[0] for text in expressions if "<= 0" in text]
+        found.append(bounds[0] if bounds else "any")
+    return found
+
+
+@pytest.mark.parametrize("consumable_capacity", [True, False])
 @pytest.mark.parametrize("profile", BUILTIN)
-def test_a_smaller_device_is_never_asked_for_after_a_larger_one(profile: str, sharing: bool) -> None:
-    made = spec(profile, AdmissionConfig(placement="tightest"))
-    turns = [first_turn(made, good(profile, size), sharing=sharing) for size in SIZES]
-    assert turns[0] is None
-    found = [turn for turn in turns[1:] if turn is not None]
-    assert len(found) == len(SIZES) - 1
-    assert found == sorted(found)
-    assert found[0] < found[-1]
-    assert len(list(requests(made))) <= 8
+def test_tightest_matches_smaller_devices_before_larger_ones(profile: str, consumable_capacity: bool) -> None:
+    built = spec(EIGHT, profile, config=TIGHTEST)
+    devices = [usable_device(profile, size) for size in SIZES]
+    indexes = [first_match(built, device, consumable_capacity=consumable_capacity) for device in devices]
+    assert indexes[0] is None
+    matched = [index for index in indexes if index is not None]
+    assert len(matched) == len(SIZES) - 1
+    assert matched == sorted(matched)
+    assert matched[0] < matched[-1]
+    assert len(list(alternatives(built))) <= 8
 
 
 @pytest.mark.parametrize("count", ["1", "2", "auto"])
 @pytest.mark.parametrize("profile", BUILTIN)
-def test_tightest_takes_the_same_devices_as_any_and_no_other(profile: str, count: str) -> None:
-    any_, tightest = (
-        spec(profile, config, count) for config in (AdmissionConfig(), AdmissionConfig(placement="tightest"))
-    )
+def test_tightest_and_any_match_the_same_devices(profile: str, count: str) -> None:
+    any_, tightest = (spec(EIGHT, profile, count, config) for config in (AdmissionConfig(), TIGHTEST))
     for memory in (None, 0, GIB, 2 * GIB - 1, 2 * GIB, 4 * GIB - 1, 4 * GIB, *SIZES):
-        device = good(profile, memory)
-        for sharing in (True, False):
-            misses = [first_turn(made, device, sharing=sharing) is None for made in (any_, tightest)]
-            assert misses[0] == misses[1]
+        device = usable_device(profile, memory)
+        for gate in (True, False):
+            assert (first_match(any_, device, consumable_capacity=gate) is None) is (
+                first_match(tightest, device, consumable_capacity=gate) is None
+            )
 
 
-def test_any_is_what_the_scheduler_does_by_itself() -> None:
-    assert list(spec("nvidia", AdmissionConfig())["devices"]["requests"][0]) == ["name", "exactly"]
+def test_any_with_one_class_is_an_exact_request() -> None:
+    assert list(spec(EIGHT)["devices"]["requests"][0]) == ["name", "exactly"]
 
 
-def test_fewer_devices_come_before_a_snugger_fit() -> None:
-    made = spec("nvidia", AdmissionConfig(placement="tightest"), "auto")
-    counts = [request.get("count", 1) for request in requests(made)]
-    assert counts == sorted(counts)
-    assert set(counts) == {1, 2, 4}
+def test_fewer_devices_take_precedence_over_tighter_ones() -> None:
+    listed = counts(spec(EIGHT, count="auto", config=TIGHTEST))
+    assert listed == sorted(listed)
+    assert set(listed) == {1, 2, 4}
 
 
 @pytest.mark.parametrize("profile", [name for name, profile in BUILTIN.items() if profile.shares])
-def test_a_device_without_the_profiles_other_capacities_is_asked_for_memory_alone(profile: str) -> None:
-    device = good(profile)
-    driver = device["driver"]
-    made = spec(profile, AdmissionConfig())
-    without = device | {"capacity": {driver: {"memory": 80 * GIB}}}
-    everything = first_turn(made, device)
-    alone = first_turn(made, without)
-    assert everything is not None
-    assert alone is not None
-    alternatives = list(requests(made))
-    assert alternatives[everything]["capacity"]["requests"] == {"memory": "8Gi", **BUILTIN[profile].shares}
-    assert alternatives[alone]["capacity"]["requests"] == {"memory": "8Gi"}
-    assert first_turn(made, without, sharing=False) is not None
+def test_a_device_without_the_capacities_in_shares_is_requested_by_memory_alone(profile: str) -> None:
+    built = spec(EIGHT, profile)
+    complete = usable_device(profile)
+    memory_only = complete | {"capacity": {complete["driver"]: {"memory": 80 * GIB}}}
+    with_shares, without_shares = first_match(built, complete), first_match(built, memory_only)
+    assert with_shares is not None
+    assert without_shares is not None
+    listed = list(alternatives(built))
+    assert listed[with_shares]["capacity"]["requests"] == {"memory": "8Gi", **BUILTIN[profile].shares}
+    assert listed[without_shares]["capacity"]["requests"] == {"memory": "8Gi"}
+    assert first_match(built, memory_only, consumable_capacity=False) is not None
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        ("nvidia", SEVEN_LIMITS),
+        ("nvidia-mig", [each for each in THREE_LIMITS for _ in range(2)]),
+        ("example", [each for each in THREE_LIMITS for _ in range(2)]),
+        ("own", ["32Gi"] * 3 + ["any"] * 3),
+    ],
+)
+def test_tightest_uses_the_finest_limits_that_eight_alternatives_allow(profile: str, expected: list[str]) -> None:
+    assert limits(spec(profile=profile, config=TIGHTEST)) == expected
+
+
+def test_tightest_uses_finer_limits_if_a_class_does_not_exist() -> None:
+    assert limits(spec(profile="nvidia-mig", config=TIGHTEST, classes={"gpu.nvidia.com"})) == SEVEN_LIMITS
+
+
+def test_tightest_has_limits_for_each_device_count() -> None:
+    assert limits(spec(count="auto", config=TIGHTEST)) == ["32Gi", "any", "16Gi", "any", "8Gi", "any"]
+
+
+def test_the_name_of_an_alternative_contains_how_it_differs() -> None:
+    assert names(spec(count="auto", config=TIGHTEST))[:3] == ["gpu-1-upto-32gi", "gpu-1-any", "gpu-2-upto-16gi"]
+    mig = names(spec(profile="nvidia-mig", config=TIGHTEST))
+    assert mig[:2] == ["gpu-upto-20gi-class-1", "gpu-upto-20gi-class-2"]
+    assert names(spec(profile="example")) == ["gpu", "gpu-memory-only"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.core.kit import CLAIM, CPU_FIT, FIT, REMOVED, Json, admitted, fit, mutate, patched, pod
+from tests.core.builders import CLAIM, CPU_FIT, FIT, REMOVED, Json, admitted, fit, mutate, patched, pod
 from tests.core.schemas import assert_valid
 from webhook.core import claims
 from webhook.core.admission_config import AdmissionConfig
@@ -68,20 +68,6 @@ def test_the_configured_profile_decides_where_the_pod_names_none(operator: str) 
 def test_a_pod_that_needs_no_gpu_has_none() -> None:
     target = pod(CPU_FIT, annotations={"llmfit.ai/claim": CLAIM})
     assert companion(target) is None
-
-
-def test_a_pod_without_the_annotation_has_none() -> None:
-    assert companion(pod(None, annotations={"llmfit.ai/claim": CLAIM})) is None
-    stored: Json = {"name": "a", "namespace": "b", "uid": "c"}
-    assert claims.build_pod_claim(stored | {"annotations": None}, AdmissionConfig()) is None
-    assert claims.build_pod_claim(stored | {"annotations": {}}, AdmissionConfig()) is None
-    assert claims.build_pod_claim(stored, AdmissionConfig()) is None
-
-
-def test_a_disabled_pod_has_none() -> None:
-    target = admitted(pod())
-    assert companion(target, labels={"llmfit.ai/injected": "true", "llmfit.ai/inject": "disabled"}) is None
-    assert companion(target, labels={"llmfit.ai/injected": "true", "llmfit.ai/inject": "enabled"}) is not None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.core.kit import CLAIM, FIT, Json, admitted, container, fit, mutate, pod
+from tests.core.builders import CLAIM, FIT, Json, admitted, container, fit, mutate, pod
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims.device_request import MAX_FIT_CHARACTERS
 from webhook.core.profiles import BUILTIN

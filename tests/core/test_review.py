@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.core.kit import UID, Json, asked, body, container, mutate, pod, validate
+from tests.core.builders import UID, Json, body, container, mutate, parse_review, pod, validate
 from webhook.core.admission import review
 from webhook.errors import MalformedCall
 
 
 def test_a_review_is_read_as_far_as_it_is_looked_at() -> None:
     target = pod()
-    read = asked(target, operation="UPDATE", old=target, dryRun=True, subResource="status")
+    read = parse_review(target, operation="UPDATE", old=target, dryRun=True, subResource="status")
     assert (read.uid, read.group, read.kind, read.operation) == (UID, "", "Pod", "UPDATE")
     assert (read.namespace, read.subresource, read.dry_run) == ("team-a", "status", True)
     assert read.object == read.old_object == target
@@ -18,7 +18,7 @@ def test_a_review_is_read_as_far_as_it_is_looked_at() -> None:
 
 @pytest.mark.parametrize(("value", "dry"), [(True, True), (False, False), (None, False), ("true", False), (1, False)])
 def test_only_true_is_a_dry_run(value: object, dry: bool) -> None:
-    assert asked(pod(), dryRun=value).dry_run is dry
+    assert parse_review(pod(), dryRun=value).dry_run is dry
 
 
 def without(document: Json, *keys: str) -> Json:

@@ -1,15 +1,13 @@
-"""What a claim's selectors say of real devices, asked of an independent CEL engine: true, then five times false, and
-never an error, since one device's error stops scheduling of the pod on all nodes."""
+"""Which devices a claim's selectors match, evaluated by an independent CEL engine. No device may cause an error: one
+error aborts scheduling of the pod on all nodes."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.core.devices import GIB, accepts, bare, device, evaluate, expressions, good
-from tests.core.kit import Json, fit
-from webhook.core import claims
-from webhook.core.admission_config import AdmissionConfig
-from webhook.core.claims import device_request
+from tests.core.builders import Json, fit
+from tests.core.claim_specs import config, spec
+from tests.core.devices import GIB, device, empty_device, evaluate, expressions, matches_any, usable_device
 from webhook.core.profiles import BUILTIN, Profile, cel
 
 FITS = {
@@ -19,55 +17,50 @@ FITS = {
 }
 
 
-def spec(text: str, profile: str, count: str = "1", config: AdmissionConfig | None = None) -> Json:
-    annotations = {"llmfit.ai/model-fit": text, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-    made: Json = claims.build_spec(device_request.from_annotations(annotations, config or AdmissionConfig()))
-    return made
+def unusable_devices(profile: str, minimum: int) -> Iterator[Json]:
+    """One byte too small, unreadable, without memory, of another driver, and empty."""
+    driver = usable_device(profile)["driver"]
+    yield usable_device(profile, minimum - 1)
+    yield usable_device(profile, 0)
+    yield usable_device(profile, None)
+    yield device("other.example", usable_device(profile)["attributes"][driver], {"memory": 80 * GIB})
+    yield empty_device(driver)
 
 
-def misfits(profile: str, least: int) -> Iterator[Json]:
-    """Devices that must not be taken: too small by a byte, unreadable, unknown, another driver's, and one that
-    publishes nothing."""
-    driver = good(profile)["driver"]
-    yield good(profile, least - 1)
-    yield good(profile, 0)
-    yield good(profile, None)
-    yield device("other.example", good(profile)["attributes"][driver], {"memory": 80 * GIB})
-    yield bare(driver)
+def assert_matches_exactly_from(built: Json, profile: str, minimum: int) -> None:
+    assert matches_any(built, usable_device(profile, minimum))
+    assert not [each for each in unusable_devices(profile, minimum) if matches_any(built, each)]
 
 
 @pytest.mark.parametrize("text", FITS)
 @pytest.mark.parametrize("profile", BUILTIN)
-def test_a_device_that_fits_is_taken_and_five_that_do_not_are_passed_over(profile: str, text: str) -> None:
-    content, least = FITS[text]
-    made = spec(content, profile)
-    verdicts = [accepts(made, candidate) for candidate in (good(profile, least), *misfits(profile, least))]
-    assert verdicts == [True, False, False, False, False, False]
+def test_a_device_matches_if_it_is_large_enough(profile: str, text: str) -> None:
+    content, minimum = FITS[text]
+    assert_matches_exactly_from(spec(content, profile), profile, minimum)
 
 
 @pytest.mark.parametrize("profile", BUILTIN)
-def test_each_of_several_devices_holds_its_share_rounded_up(profile: str) -> None:
-    made = spec(fit(min_vram_gb=140, supports_tp=[1, 2, 3]), profile, "3")
-    least = 47787 << 20  # 140 GiB are 143360 MiB; a third is 47786.67
-    verdicts = [accepts(made, candidate) for candidate in (good(profile, least), *misfits(profile, least))]
-    assert verdicts == [True, False, False, False, False, False]
+def test_each_of_several_devices_has_an_equal_part_rounded_up(profile: str) -> None:
+    # 140 GiB are 143360 MiB; a third is 47786.67.
+    assert_matches_exactly_from(spec(fit(min_vram_gb=140), profile, "3"), profile, 47787 << 20)
 
 
 @pytest.mark.parametrize("count", ["1", "2", "auto"])
 @pytest.mark.parametrize("profile", BUILTIN)
-def test_no_single_expression_ever_fails_or_is_too_long(profile: str, count: str) -> None:
-    made = spec(fit(memoryGi=5, minBandwidthGBs=161, supports_tp=[1, 2, 4]), profile, count)
-    everything = [good(other, memory) for other in BUILTIN for memory in (80 * GIB, 0, None)]
-    everything += [bare(good(other)["driver"]) for other in BUILTIN]
-    everything += [device(good(other)["driver"], {}, {"memory": 80 * GIB}) for other in BUILTIN]
-    for expression in expressions(made):
+def test_no_expression_fails_on_any_device_or_is_too_long(profile: str, count: str) -> None:
+    built = spec(fit(memoryGi=5, minBandwidthGBs=161, supports_tp=[1, 2, 4]), profile, count)
+    devices = [usable_device(other, memory) for other in BUILTIN for memory in (80 * GIB, 0, None)]
+    drivers = {profile.driver for profile in BUILTIN.values()}
+    devices += [empty_device(driver) for driver in drivers]
+    devices += [device(driver, {}, {"memory": 80 * GIB}) for driver in drivers]
+    for expression in expressions(built):
         assert len(expression.encode()) <= cel.MAX_EXPRESSION
-        for candidate in everything:
+        for candidate in devices:
             assert evaluate(expression, candidate) in (True, False)
 
 
 @pytest.mark.parametrize(
-    ("attributes", "taken"),
+    ("attributes", "matched"),
     [
         ({"kind": "gpu", "healthy": True}, True),
         ({"kind": "npu", "healthy": True}, True),
@@ -77,49 +70,42 @@ def test_no_single_expression_ever_fails_or_is_too_long(profile: str, count: str
         ({"healthy": True}, False),
     ],
 )
-def test_the_llmfit_profile_takes_healthy_devices_but_no_cpu(attributes: Json, taken: bool) -> None:
+def test_the_llmfit_profile_matches_healthy_devices_except_cpus(attributes: Json, matched: bool) -> None:
     candidate = device("llmfit.ai", attributes, {"memory": 8 * GIB})
-    assert accepts(spec(fit(min_vram_gb=8), "llmfit"), candidate) is taken
+    assert matches_any(spec(fit(min_vram_gb=8), "llmfit"), candidate) is matched
 
 
-@pytest.mark.parametrize(("bandwidth", "taken"), [(161, True), (160, False), (None, False)])
-def test_the_llmfit_profile_asks_for_the_claims_bandwidth(bandwidth: int | None, taken: bool) -> None:
+@pytest.mark.parametrize(("bandwidth", "matched"), [(161, True), (160, False), (None, False)])
+def test_the_llmfit_profile_selects_on_the_bandwidth_in_the_fit(bandwidth: int | None, matched: bool) -> None:
     attributes: Json = {"kind": "gpu", "healthy": True}
     if bandwidth is not None:
         attributes["memoryBandwidthGBs"] = bandwidth
     candidate = device("llmfit.ai", attributes, {"memory": 8 * GIB})
-    assert accepts(spec(fit(memoryGi=5, minBandwidthGBs=161), "llmfit"), candidate) is taken
-    assert accepts(spec(fit(memoryGi=5), "llmfit"), candidate) is True
+    assert matches_any(spec(fit(memoryGi=5, minBandwidthGBs=161), "llmfit"), candidate) is matched
+    assert matches_any(spec(fit(memoryGi=5), "llmfit"), candidate) is True
 
 
-def test_other_profiles_do_not_ask_for_bandwidth() -> None:
+def test_other_profiles_do_not_select_on_bandwidth() -> None:
     assert spec(fit(memoryGi=5, minBandwidthGBs=161), "nvidia") == spec(fit(memoryGi=5), "nvidia")
 
 
-def test_a_card_holds_less_than_its_label_and_no_need_is_rounded_down_to_it() -> None:
-    card = good("nvidia", 81559 << 20)
-    assert accepts(spec(fit(min_vram_gb=79.6), "nvidia"), card) is True
-    assert accepts(spec(fit(min_vram_gb=79.9), "nvidia"), card) is False
-    assert accepts(spec(fit(min_vram_gb=80), "nvidia"), card) is False
+@pytest.mark.parametrize(("gigabytes", "matched"), [(79.6, True), (79.9, False), (80, False)])
+def test_a_requirement_is_not_rounded_down_to_the_capacity_of_an_80_gb_card(gigabytes: float, matched: bool) -> None:
+    card = usable_device("nvidia", 81559 << 20)
+    assert matches_any(spec(fit(min_vram_gb=gigabytes), "nvidia"), card) is matched
 
 
-def test_a_profile_of_the_operators_own_is_guarded_like_the_built_in_ones() -> None:
-    own = Profile(**_own())
-    config = AdmissionConfig(profiles={"own": own})
-    made = spec(fit(min_vram_gb=8), "own", config=config)
-    assert accepts(made, device("npu.example.com", {"tier": "gold"}, {"hbm": 8 * GIB})) is True
+def test_a_profile_from_the_settings_is_guarded_like_the_built_in_ones() -> None:
+    selector = cel.attribute_in("npu.example.com", "tier", ("gold",))
+    own = Profile("own", "npu.example.com", ("npu",), capacity="hbm", selectors=(selector,))
+    built = spec(fit(min_vram_gb=8), "own", config=config(own))
+    assert matches_any(built, device("npu.example.com", {"tier": "gold"}, {"hbm": 8 * GIB})) is True
     for candidate in (
         device("npu.example.com", {"tier": "gold"}, {"hbm": 8 * GIB - 1}),
         device("npu.example.com", {"tier": "gold"}, {"memory": 80 * GIB}),
         device("npu.example.com", {"tier": "tin"}, {"hbm": 8 * GIB}),
         device("npu.example.com", {}, {"hbm": 8 * GIB}),
-        good("nvidia"),
-        bare("npu.example.com"),
+        usable_device("nvidia"),
+        empty_device("npu.example.com"),
     ):
-        assert accepts(made, candidate) is False
-
-
-def _own() -> Json:
-    classes: Json = {"device_classes": ("npu",)} if "device_classes" in Profile.__slots__ else {"device_class": "npu"}
-    tier = cel.attribute_in("npu.example.com", "tier", ("gold",))
-    return {"name": "own", "driver": "npu.example.com", "capacity": "hbm", "selectors": (tier,)} | classes
+        assert matches_any(built, candidate) is False

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.core.kit import CLAIM, REMOVED, Json, admitted, container, mutate, pod
+from tests.core.builders import CLAIM, REMOVED, Json, admitted, container, mutate, pod
 from webhook.core.admission.target_containers import SIDECARS
 from webhook.reasons import Reason
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.core import kit
-from tests.core.kit import CPU_FIT, WORKLOADS, Json, container, kind_of, mutate, pod, workload
+from tests.core import builders
+from tests.core.builders import CPU_FIT, WORKLOADS, Json, container, kind_of, mutate, pod, workload
 from tests.core.test_refusals import CASES
 from webhook.core.admission.decision import Decision
 from webhook.core.admission_config import AdmissionConfig
@@ -18,7 +18,7 @@ SUMMARY = 'each pod gets a claim for "server": gpu.nvidia.com (gpu.memory 8Gi); 
 
 def validate(target: Json, config: AdmissionConfig | None = None, **parts: Any) -> Decision:
     """The validating webhook's decision on a workload."""
-    return kit.validate(target, config, **({"kind": kind_of(target)} | parts))
+    return builders.validate(target, config, **({"kind": kind_of(target)} | parts))
 
 
 def update(old: Json | None, new: Json) -> Decision:
@@ -227,7 +227,9 @@ def test_an_annotation_on_the_jobs_of_a_cron_job_is_said_to_belong_in_their_temp
     target = workload("CronJob", pod(None), **OUTSIDE)
     target["spec"]["jobTemplate"]["metadata"] = OUTSIDE
     own, jobs = validate(target).warnings
-    where = "modelfit: CronJob llama: spec.jobTemplate.metadata.annotations[llmfit.ai/model-fit]: pods do not inherit it"
+    where = (
+        "modelfit: CronJob llama: spec.jobTemplate.metadata.annotations[llmfit.ai/model-fit]: pods do not inherit it"
+    )
     assert own.startswith("modelfit: CronJob llama: metadata.annotations[llmfit.ai/model-fit]: ")
     assert jobs.startswith(where)
     assert jobs.endswith("move it to spec.jobTemplate.spec.template.metadata.annotations")

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core import kit
-from tests.core.kit import WORKLOADS, Json, kind_of, pod, workload
+from tests.core import builders
+from tests.core.builders import WORKLOADS, Json, kind_of, pod, workload
 from tests.core.test_templates import BAD, validate
 from webhook.core.admission import pod_templates
 from webhook.core.admission.decision import Decision
@@ -69,7 +69,7 @@ def test_an_object_that_can_be_no_workload_is_a_malformed_call(members: Json, pa
 
 def test_a_review_without_the_object_is_a_malformed_call() -> None:
     with pytest.raises(MalformedCall, match=r"request.object: want the Deployment"):
-        kit.validate(pod(), kind=kind_of(workload("Deployment")), object=None)
+        builders.validate(pod(), kind=kind_of(workload("Deployment")), object=None)
 
 
 def test_a_kind_without_template_has_no_path() -> None:

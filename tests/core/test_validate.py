@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.core.kit import CPU_FIT, FIT, Json, admitted, container, fit, pod, validate
+from tests.core.builders import CPU_FIT, FIT, Json, admitted, container, fit, pod, validate
 from webhook.core.admission.decision import Decision
 from webhook.core.admission_config import AdmissionConfig
 from webhook.reasons import Reason

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.core.kit import (
+from tests.core.builders import (
     CPU_FIT,
     FIT,
     REMOVED,

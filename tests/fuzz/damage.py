@@ -5,7 +5,7 @@ import json
 from random import Random
 from typing import Any
 
-from tests.core.kit import Json
+from tests.core.builders import Json
 from tests.fuzz import corpus
 
 _TEXTS = corpus.texts()

@@ -8,9 +8,9 @@ import re
 import jsonpatch
 import jsonpointer
 import orjson
-from flask.testing import FlaskClient
+from werkzeug.test import Client
 
-from tests.core.kit import Json
+from tests.core.builders import Json
 from tests.fuzz.corpus import SECRET
 from webhook.core import claims
 from webhook.core.admission_config import AdmissionConfig
@@ -28,7 +28,7 @@ class Broken(AssertionError):
     """The webhook broke a promise; the text says which."""
 
 
-def check(client: FlaskClient, config: AdmissionConfig, path: str, body: bytes) -> str:
+def check(client: Client, config: AdmissionConfig, path: str, body: bytes) -> str:
     """Posts the body and looks at the answer; its reason, or "HTTP 4xx". Raises Broken."""
     response = client.post(path, data=body, content_type="application/json")
     _must(response.status_code in (200, 400, 413, 415), f"HTTP {response.status_code}")
@@ -60,7 +60,7 @@ def _refused(made: Json) -> None:
     _must(message and message.isprintable() and len(message.encode()) <= 1024, f"the message {message!r}")
 
 
-def _patched(client: FlaskClient, config: AdmissionConfig, review: Json, operations: list[Json], reason: str) -> None:
+def _patched(client: Client, config: AdmissionConfig, review: Json, operations: list[Json], reason: str) -> None:
     before = review["request"]["object"]
     for operation in operations:
         _must(operation["op"] == "add" and bool(_OURS.fullmatch(operation["path"])), f"the operation {operation}")

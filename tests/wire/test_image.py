@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.core import kit
+from tests.core import builders
 from tests.wire import dockerfile
-from tests.wire.process import Launcher, review
+from tests.wire.server_process import Launcher, post_review
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,12 +43,12 @@ def test_what_the_dockerfile_makes_serves_by_its_entrypoint(image: dockerfile.Im
     (name,) = image.entrypoint
     program = image.root / "opt" / "modelfit" / "bin" / name
     assert image.environment["PATH"].startswith(f"{program.parent}{os.pathsep}")
-    ours = ImageLauncher(launcher.certificate, launcher.key, launcher.authority, launcher.folder, program=program)
+    ours = ImageLauncher(launcher.certificate, launcher.key, launcher.ca_file, launcher.folder, program=program)
     # Nothing of this environment, and from a folder that has no source in it.
     environ = {name: value for name, value in image.environment.items() if name != "PATH"}
-    with ours.serving(environ=environ, cwd="/") as served:
-        assert review(served.client(), "uid")["allowed"]
-        assert served.stop() == 0
+    with ours.serving(environ=environ, cwd="/") as server:
+        assert post_review(server.client(), "uid")["allowed"]
+        assert server.stop() == 0
 
 
 def test_the_image_has_every_command_and_no_tools(image: dockerfile.Image) -> None:
@@ -56,7 +56,9 @@ def test_the_image_has_every_command_and_no_tools(image: dockerfile.Image) -> No
     program = python.with_name("modelfit")
     for command in ("convert", "preview", "serve", "controller", "certs"):
         subprocess.run([program, command, "--help"], cwd="/", capture_output=True, check=True)
-    fit = subprocess.run([program, "convert", "-"], input=kit.FIT.encode(), cwd="/", capture_output=True, check=True)
+    fit = subprocess.run(
+        [program, "convert", "-"], input=builders.FIT.encode(), cwd="/", capture_output=True, check=True
+    )
     assert b"kind: ResourceClaim" in fit.stdout
     listed = subprocess.run(
         [python, "-c", "import importlib.metadata as m, json; print(json.dumps([d.name for d in m.distributions()]))"],

@@ -6,36 +6,36 @@ from pathlib import Path
 
 import pytest
 
-from tests.core import kit
-from tests.wire.process import Launcher, review, shared_metrics, wait_until
+from tests.core import builders
+from tests.wire.server_process import Launcher, post_review, shared_metrics, wait_until
 from webhook.reasons import DENIAL_REASONS
 
 
 def test_reviews_share_a_connection(launcher: Launcher) -> None:
-    with launcher.serving() as served:
-        client = served.client()
-        review(client, "one")
+    with launcher.serving() as server:
+        client = server.client()
+        post_review(client, "one")
         first = client.sock
         for uid in ("two", "three"):
-            review(client, uid)
+            post_review(client, uid)
             assert client.sock is first
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_metrics_add_up_over_all_workers(launcher: Launcher, workers: int) -> None:
-    with launcher.serving(f"--workers={workers}") as served:
-        wait_until(lambda: len(served.workers) == workers, "the workers")
+    with launcher.serving(f"--workers={workers}") as server:
+        wait_until(lambda: len(server.workers) == workers, "the workers")
         for _ in range(20):
-            review(served.client())
+            post_review(server.client())
         labels = 'operation="CREATE",outcome="allowed",reason="Injected",webhook="mutate"'
-        assert served.metric(f"modelfit_admission_reviews_total{{{labels}}}") == 20
-        assert served.metric('modelfit_admission_seconds_count{webhook="mutate"}') == 20
+        assert server.metric(f"modelfit_admission_reviews_total{{{labels}}}") == 20
+        assert server.metric('modelfit_admission_duration_seconds_count{webhook="mutate"}') == 20
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_alerts_count_is_there_before_the_first_event(launcher: Launcher, workers: int) -> None:
-    with launcher.serving(f"--workers={workers}") as served:
-        lines = served.get("/metrics")[1].splitlines()
+    with launcher.serving(f"--workers={workers}") as server:
+        lines = server.get("/metrics")[1].splitlines()
     for webhook, operation in (("mutate", "CREATE"), ("validate", "CREATE"), ("validate", "UPDATE")):
         for outcome, reasons in {"denied": DENIAL_REASONS, "error": ["InternalError"]}.items():
             for reason in reasons:
@@ -44,30 +44,30 @@ def test_what_alerts_count_is_there_before_the_first_event(launcher: Launcher, w
 
 
 def test_the_metrics_of_several_workers_leave_nothing_behind(launcher: Launcher) -> None:
-    with launcher.serving("--workers=2") as served:
-        (folder,) = shared_metrics(served.process.pid)
+    with launcher.serving("--workers=2") as server:
+        (folder,) = shared_metrics(server.process.pid)
         assert list(folder.iterdir())
-        served.stop()
-        assert not shared_metrics(served.process.pid)
+        server.stop()
+        assert not shared_metrics(server.process.pid)
 
 
 def test_both_families_of_addresses_are_served(launcher: Launcher) -> None:
     if not socket.has_ipv6:
         pytest.fail("this machine has no IPv6")
-    with launcher.serving(host="::") as served:
-        review(served.client())
-        served.host = "::1"
-        review(served.client())
-    with launcher.serving(host="::1") as served:
-        review(served.client())
+    with launcher.serving(host="::") as server:
+        post_review(server.client())
+        server.host = "::1"
+        post_review(server.client())
+    with launcher.serving(host="::1") as server:
+        post_review(server.client())
 
 
 def test_every_decision_is_one_line_with_its_uid(launcher: Launcher) -> None:
-    with launcher.serving() as served:
-        client = served.client()
-        review(client, "first")
-        review(client, "second", json.dumps(kit.body(kit.pod("{"), uid="second")).encode())
-        first, second = served.said("review")
+    with launcher.serving() as server:
+        client = server.client()
+        post_review(client, "first")
+        post_review(client, "second", json.dumps(builders.body(builders.pod("{"), uid="second")).encode())
+        first, second = server.log_lines("review")
     assert first.pop("duration_ms") >= 0
     assert str(first.pop("ts")).endswith("+00:00")
     assert str(first.pop("claim")).startswith("llama-7b-claim-")
@@ -94,21 +94,23 @@ def test_nothing_of_a_pod_but_names_reaches_the_log(launcher: Launcher) -> None:
     huge = json.dumps({"notes": secret * 30_000, "min_vram_gb": 8})
     forged = f'x\n{{"level": "error", "msg": "forged"}}\x1b[31m{secret}'
     pods = [
-        kit.pod(containers=[kit.container(env=env)]),
-        kit.pod(huge, containers=[kit.container(env=env)]),
-        kit.pod(f'{{"min_vram_gb": "{secret}"}}', containers=[kit.container(env=env)]),
-        kit.pod(metadata={"labels": {"a": secret}, "generateName": "x"}, containers=[kit.container(args=[secret])]),
-        kit.pod(metadata={"name": forged[: -len(secret)]}),
+        builders.pod(containers=[builders.container(env=env)]),
+        builders.pod(huge, containers=[builders.container(env=env)]),
+        builders.pod(f'{{"min_vram_gb": "{secret}"}}', containers=[builders.container(env=env)]),
+        builders.pod(
+            metadata={"labels": {"a": secret}, "generateName": "x"}, containers=[builders.container(args=[secret])]
+        ),
+        builders.pod(metadata={"name": forged[: -len(secret)]}),
     ]
-    with launcher.serving(settings={"log_level": "debug"}) as served:
-        client = served.client()
+    with launcher.serving(settings={"log_level": "debug"}) as server:
+        client = server.client()
         for pod in pods:
-            review(client, body=json.dumps(kit.body(pod)).encode())
+            post_review(client, body=json.dumps(builders.body(pod)).encode())
         client.request("POST", "/mutate", secret, {"Content-Type": "application/json"})
         assert client.getresponse().read()
-        text = served.log.read_text()
-        assert len(served.said("review")) == len(pods)
-        assert not served.said("forged")
+        text = server.log_file.read_text()
+        assert len(server.log_lines("review")) == len(pods)
+        assert not server.log_lines("forged")
     assert secret not in text
     assert text.isascii()
     assert "\x1b" not in text
@@ -120,10 +122,10 @@ def test_the_serving_process_has_no_kubernetes_client(launcher: Launcher, tmp_pa
     for name in ("kubernetes", "urllib3", "cryptography"):
         (tmp_path / "first" / name).mkdir(parents=True)
         (tmp_path / "first" / name / "__init__.py").write_text("raise SystemExit('imported in the serving process')\n")
-    with launcher.serving(environ={"PYTHONPATH": str(tmp_path / "first")}) as served:
-        review(served.client())
+    with launcher.serving(environ={"PYTHONPATH": str(tmp_path / "first")}) as server:
+        post_review(server.client())
         for path in ("/healthz", "/metrics", "/nowhere"):
-            served.get(path)
-        assert len(served.workers) == 1
-        for pid in (served.process.pid, *served.workers):
+            server.get(path)
+        assert len(server.workers) == 1
+        for pid in (server.process.pid, *server.workers):
             assert "kubernetes" not in Path(f"/proc/{pid}/maps").read_text()
