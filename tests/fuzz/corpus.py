@@ -1,4 +1,4 @@
-"""Reviews to start from: together they reach every part of the decision."""
+"""The reviews to start from. Together they reach every part of the decision."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.core.builders import (
 )
 
 SECRET = "hunter2"
-"""Stands where no answer may repeat it; damage adds none."""
+"""A value that no response may repeat; `damage` adds none."""
 
 _GOLDEN = Path(__file__).parents[1] / "golden" / "llmfit"
 _DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
@@ -71,7 +71,7 @@ def reviews() -> list[Json]:
         futureField={"deep": [SECRET, 1.5, None]},
     )
     full["metadata"]["annotations"]["llmfit.ai/model-fit"] = FITS[5]
-    refused = pod(
+    denied = pod(
         annotations={"llmfit.ai/profile": "nobody", "llmfit.ai/device-count": "64", "llmfit.ai/containers": "x"},
         containers=[container(resources={"limits": {"nvidia.com/gpu": "2"}})],
         nodeName="node-1",
@@ -81,10 +81,10 @@ def reviews() -> list[Json]:
         *map(body, plain),
         *(
             body(each)
-            for each in (full, refused, pod(None), admitted(pod(), uid="first"), _copied(), pod(metadata=_DELETED))
+            for each in (full, denied, pod(None), admitted(pod(), uid="first"), _copy(), pod(metadata=_DELETED))
         ),
-        body(_copied(CPU_FIT)),
-        *map(body, _ruled()),
+        body(_copy(CPU_FIT)),
+        *map(body, _rule_cases()),
         body(pod(), namespace=""),
         body(full, dryRun=True),
         body(full, operation="UPDATE", old=full),
@@ -92,20 +92,20 @@ def reviews() -> list[Json]:
         body(None, operation="DELETE", old=full),
         body(full, subResource="ephemeralcontainers"),
         body(full, kind={"group": "apps", "version": "v1", "kind": "Job"}),
-        *_workloads(full, refused),
+        *_workloads(full, denied),
     ]
 
 
-def _workloads(full: Json, refused: Json) -> list[Json]:
-    """Every kind, and what is special about one that is updated, or made by another."""
+def _workloads(full: Json, denied: Json) -> list[Json]:
+    """Every kind, created and updated, and workloads that are exempt."""
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "llama", "uid": "u", "controller": True}
-    targets = [workload(kind, each) for kind in WORKLOADS for each in (full, refused)]
+    targets = [workload(kind, each) for kind in WORKLOADS for each in (full, denied)]
     created = [
         *targets,
         workload("Deployment", pod(metadata={"labels": {"llmfit.ai/inject": "disabled"}})),
-        workload("Deployment", _copied()),
-        workload("ReplicaSet", refused, ownerReferences=[owner]),
-        workload("Job", refused, **_DELETED),
+        workload("Deployment", _copy()),
+        workload("ReplicaSet", denied, ownerReferences=[owner]),
+        workload("Job", denied, **_DELETED),
     ]
     return [
         *(body(each, kind=kind_of(each)) for each in created),
@@ -113,8 +113,8 @@ def _workloads(full: Json, refused: Json) -> list[Json]:
     ]
 
 
-def _copied(text: str = FIT) -> Json:
-    """A pod that was made out of an admitted one, between claims of its own."""
+def _copy(text: str = FIT) -> Json:
+    """A copy of an admitted pod, with claims of its own."""
     made = admitted(pod(resourceClaims=[{"name": "nic", "resourceClaimName": SECRET}]), uid="first")
     made["spec"]["resourceClaims"].append({"name": "disk", "resourceClaimTemplateName": SECRET})
     made["metadata"]["name"] = "other"
@@ -122,8 +122,8 @@ def _copied(text: str = FIT) -> Json:
     return made
 
 
-def _ruled() -> list[Json]:
-    """A pod for each rule that has one of its own."""
+def _rule_cases() -> list[Json]:
+    """A pod for each exemption and rule."""
     return [
         pod(metadata={"labels": {"llmfit.ai/inject": "disabled"}}),
         pod(annotations={"kubernetes.io/config.mirror": "hash"}),
@@ -136,7 +136,7 @@ def _ruled() -> list[Json]:
 
 
 def texts() -> list[str]:
-    """Members and values that mean something somewhere, and some that mean trouble everywhere."""
+    """Keys and values that have a meaning somewhere, and some that are invalid everywhere."""
     keys = {key for review in reviews() for key in _keys(review)}
     keys |= {key for text in FITS for key in _keys(json.loads(text))}
     return [

@@ -18,7 +18,7 @@ _TOKENS = [
 
 
 def damaged(random: Random, reviews: list[Json]) -> bytes:
-    """One of the reviews, changed in a few places, as a request's body."""
+    """One of the reviews, changed in a few places, as a request body."""
     review = copy.deepcopy(random.choice(reviews))
     for _ in range(random.choice((0, 1, 1, 1, 2, 3, 5))):
         _change(random, review)
@@ -31,7 +31,7 @@ def damaged(random: Random, reviews: list[Json]) -> bytes:
 
 
 def _change(random: Random, review: Json) -> None:
-    """Replaces, removes, adds or doubles something at a random depth, mostly in the object."""
+    """Replaces, removes, adds or duplicates a value at a random depth, mostly in the object."""
     request = review.get("request")
     target = request.get("object") if isinstance(request, dict) else None
     node: object = target if isinstance(target, dict) and random.random() < 0.95 else review
@@ -61,7 +61,7 @@ def _change_at(random: Random, node: Any, key: Any, child: object) -> None:
 
 
 def _like(random: Random, child: object) -> object:
-    """A value of the same type, so that what is wrong is not always the type."""
+    """A value of the same type, so that errors other than wrong types occur."""
     if isinstance(child, str):
         return random.choice(_TEXTS)
     if isinstance(child, dict):
@@ -80,12 +80,12 @@ def _value(random: Random) -> object:
 
 
 def _change_fit(random: Random, review: Json) -> None:
-    """Damages the text of the annotation, where it still is one."""
-    place = _template(review)
+    """Damages the text of the annotation, if there still is one."""
+    target = _template(review)
     for key in ("metadata", "annotations"):
-        place = place.get(key) if isinstance(place, dict) else None
-    text = place.get("llmfit.ai/model-fit") if isinstance(place, dict) else None
-    if not isinstance(place, dict) or not isinstance(text, str):
+        target = target.get(key) if isinstance(target, dict) else None
+    text = target.get("llmfit.ai/model-fit") if isinstance(target, dict) else None
+    if not isinstance(target, dict) or not isinstance(text, str):
         return
     if random.random() < 0.5:
         text = _changed_members(random, text)
@@ -93,19 +93,19 @@ def _change_fit(random: Random, review: Json) -> None:
         start = random.randrange(len(text) + 1)
         end = min(len(text), start + random.choice((0, 0, 1, 4, 40)))
         text = text[:start] + random.choice([*_TOKENS, random.choice(_TEXTS)]) + text[end:]
-    place["llmfit.ai/model-fit"] = text
+    target["llmfit.ai/model-fit"] = text
 
 
 def _template(review: Json) -> object:
-    """What carries the annotation: the object, or a template somewhere in it."""
+    """The object that has the annotation: the pod, or the pod template in a workload."""
     request = review.get("request")
-    place: object = request.get("object") if isinstance(request, dict) else None
-    while isinstance(place, dict) and isinstance(spec := place.get("spec"), dict):
+    target: object = request.get("object") if isinstance(request, dict) else None
+    while isinstance(target, dict) and isinstance(spec := target.get("spec"), dict):
         inner = spec.get("jobTemplate") or spec.get("template")
         if inner is None:
             break
-        place = inner
-    return place
+        target = inner
+    return target
 
 
 def _changed_members(random: Random, text: str) -> str:

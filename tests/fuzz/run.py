@@ -1,4 +1,4 @@
-"""One run: damage, ask, look, until the time is over."""
+"""One run: damages a review, posts it and checks the response, until the time is up."""
 
 import time
 from collections import Counter
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from flask.testing import FlaskClient
+from werkzeug.test import Client
 
 from tests.fuzz import corpus, damage, oracle
 from webhook.core.admission_config import AdmissionConfig
 from webhook.server.app import create_app
 
-POLICIES = (
+CONFIGS = (
     AdmissionConfig(),
     AdmissionConfig(profile="llmfit", memory_requests="ignore", device_plugin_requests="warn", uninjected_pods="warn"),
     AdmissionConfig(
@@ -24,7 +24,7 @@ PATHS = ("/mutate", "/mutate", "/validate")
 
 @dataclass(frozen=True)
 class Finding:
-    """An input that broke something."""
+    """An input that failed; `config` is an index of CONFIGS."""
 
     config: int
     path: str
@@ -32,37 +32,37 @@ class Finding:
     error: Exception
 
 
-def clients() -> list[FlaskClient]:
-    """The real application for each of POLICIES."""
-    return [create_app(config, 8 << 20, lambda: True).test_client() for config in POLICIES]
+def clients() -> list[Client]:
+    """The real application for each of CONFIGS."""
+    return [Client(create_app(config, 8 << 20, lambda: True)) for config in CONFIGS]
 
 
-def run(seed: int, goes_on: Callable[[int], bool]) -> tuple[Counter[str], Finding | None]:
-    """The answers by reason while `goes_on` says so of their number, and the first finding."""
+def run(seed: int, proceed: Callable[[int], bool]) -> tuple[Counter[str], Finding | None]:
+    """Counts responses by reason until the first finding, while `proceed` is true of the number of inputs."""
     random, reviews, targets = Random(seed), corpus.reviews(), clients()  # noqa: S311 (repeatable, not secret)
     reasons: Counter[str] = Counter()
-    while goes_on(reasons.total()):
+    while proceed(reasons.total()):
         body = damage.damaged(random, reviews)
-        index, path = random.randrange(len(POLICIES)), random.choice(PATHS)
+        index, path = random.randrange(len(CONFIGS)), random.choice(PATHS)
         try:
-            reason = oracle.check(targets[index], POLICIES[index], path, body)
+            reason = oracle.check(targets[index], CONFIGS[index], path, body)
         except Exception as error:
             return reasons, Finding(index, path, body, error)
         reasons[reason] += 1
     return reasons, None
 
 
-def within(seconds: float, report: Callable[[int], None]) -> Callable[[int], bool]:
-    """Goes on for so many seconds; `report` is told the count about every ten."""
+def until(seconds: float, report: Callable[[int], None]) -> Callable[[int], bool]:
+    """A condition that holds for so many seconds and calls `report` with the count about every ten."""
     start = time.monotonic()
-    told = start
+    reported = start
 
-    def goes_on(count: int) -> bool:
-        nonlocal told
+    def proceed(count: int) -> bool:
+        nonlocal reported
         now = time.monotonic()
-        if now - told >= 10:
-            told = now
+        if now - reported >= 10:
+            reported = now
             report(count)
         return now - start < seconds
 
-    return goes_on
+    return proceed

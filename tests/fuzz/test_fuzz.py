@@ -1,4 +1,4 @@
-"""The fuzzer reaches every part of the decision, and sees what is broken on purpose."""
+"""The fuzzer reaches every reason and finds seeded faults."""
 
 from collections.abc import Callable
 
@@ -6,54 +6,56 @@ import pytest
 
 from tests.fuzz import run
 from webhook.core import claims
-from webhook.core.admission import decide, injection_record, memory_requests, pod_rules, target_containers
-from webhook.core.admission.decide import Decision
+from webhook.core.admission import pod_decision, pod_rules, summary, target_containers
+from webhook.core.admission.decision import Decision
 from webhook.core.fits import quantities
 from webhook.errors import FieldError
 from webhook.reasons import Reason
 
-SEED, MOST = 2, 3000
+SEED, MAX_INPUTS = 2, 3000
 
 
-def few(most: int) -> Callable[[int], bool]:
-    return lambda count: count < most
+def at_most(inputs: int) -> Callable[[int], bool]:
+    return lambda count: count < inputs
 
 
 def test_a_short_run_finds_nothing_and_reaches_every_reason() -> None:
-    reasons, finding = run.run(SEED, few(MOST))
+    reasons, finding = run.run(SEED, at_most(MAX_INPUTS))
     assert finding is None, finding
     assert set(Reason) - reasons.keys() == set()
     assert reasons["HTTP 400"] < reasons.total() / 3
 
 
-def test_a_run_is_repeated_by_its_seed() -> None:
-    assert run.run(7, few(200))[0] == run.run(7, few(200))[0]
-    assert run.run(7, few(200))[0] != run.run(8, few(200))[0]
+def test_a_seed_repeats_a_run() -> None:
+    assert run.run(7, at_most(200))[0] == run.run(7, at_most(200))[0]
+    assert run.run(7, at_most(200))[0] != run.run(8, at_most(200))[0]
 
 
 def overflow(_: object) -> None:
     raise OverflowError
 
 
-BREAKAGES: dict[str, tuple[object, str, object]] = {
+FAULTS: dict[str, tuple[object, str, object]] = {
     "an exception": (quantities, "parse", overflow),
-    "a request that is replaced": (memory_requests, "stated", lambda *_: []),
-    "a patch each time": (target_containers, "refers", lambda _: False),
-    "a patch elsewhere": (decide, "inject", lambda *_: [{"op": "add", "path": "/spec/hostNetwork", "value": True}]),
-    "a patch that removes": (decide, "inject", lambda *_: [{"op": "remove", "path": "/spec/containers"}]),
-    "a claim that a copy keeps": (injection_record, "met_before", lambda *_: True),
-    "a copy that is renamed each time": (injection_record, "met_before", lambda *_: False),
-    "a companion that is missing": (claims, "companion", lambda *_: None),
-    "a secret in a warning": (decide, "_summary", lambda *_: "hunter2"),
-    "a warning of two lines": (decide, "_summary", lambda *_: "a\nb"),
-    "a refusal without a message": (decide, "_deny", lambda refusal: Decision(False, refusal.reason)),
+    "a request that is replaced": (pod_rules, "existing_memory_requests", lambda *_: []),
+    "a patch on every call": (target_containers, "references_claim", lambda _: False),
+    "a patch elsewhere": (
+        pod_decision, "inject", lambda *_: [{"op": "add", "path": "/spec/hostNetwork", "value": True}]
+    ),
+    "a patch that removes": (pod_decision, "inject", lambda *_: [{"op": "remove", "path": "/spec/containers"}]),
+    "a copy that keeps the claim": (pod_decision, "_already_injected", lambda *_: True),
+    "a new claim on every call": (pod_decision, "_already_injected", lambda *_: False),
+    "a claim that is not created": (claims, "build_pod_claim", lambda *_: None),
+    "a secret in a warning": (summary, "summarize", lambda *_: "hunter2"),
+    "a warning of two lines": (summary, "summarize", lambda *_: "a\nb"),
+    "a denial without a message": (Decision, "deny", lambda denied: Decision(False, denied.reason)),
     "a validating webhook that disagrees": (pod_rules, "missing_parts", lambda *_: [FieldError("a", "b", "c")]),
-}
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BREAKAGES)
-def test_what_is_broken_on_purpose_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module, attribute, broken = BREAKAGES[name]
-    monkeypatch.setattr(module, attribute, broken)
-    _, finding = run.run(SEED, few(MOST))
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_fuzzer_finds_a_seeded_fault(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, attribute, fault = FAULTS[name]
+    monkeypatch.setattr(target, attribute, fault)
+    _, finding = run.run(SEED, at_most(MAX_INPUTS))
     assert finding is not None
