@@ -1,1 +1,1 @@
-"""The command line: what it prints, where, and with which exit code. In process, but for what only a process shows."""
+"""The command line: output, messages and exit codes. Most tests run it in this process."""

@@ -1,4 +1,4 @@
-"""`modelfit(...)` runs a command in this process; `modelfit_process(...)` as a program."""
+"""`modelfit(...)` runs a command in this process, `modelfit_process(...)` in a process of its own."""
 
 import io
 import os
@@ -14,23 +14,23 @@ from webhook.cli import main
 
 @dataclass(frozen=True)
 class Result:
-    """What a run left: exit code, standard output, standard error."""
+    """Exit code, standard output and standard error of a command."""
 
     code: int
     out: str
     err: str
 
     def transcript(self, call: str) -> str:
-        """All of it as one text."""
+        """The result as the text of a golden file."""
         return f"$ {call}\nexit code {self.code}\n--- standard error\n{self.err}--- standard output\n{self.out}"
 
 
 Run = Callable[..., Result]
-"""`run(*arguments, stdin=b"")`; texts are encoded as UTF-8."""
+"""`run(*arguments, stdin=b"")`; a str is encoded as UTF-8."""
 
 
-def neutral(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the environment of the test run says is not part of a test."""
+def isolate_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Removes settings from the environment, and fixes the width and colours of the help."""
     for name in [name for name in os.environ if name.startswith("MODELFIT_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "80")
@@ -40,7 +40,7 @@ def neutral(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def modelfit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs a command in this process."""
-    neutral(monkeypatch)
+    isolate_environment(monkeypatch)
 
     def run(*arguments: str, stdin: str | bytes = b"") -> Result:
         data = stdin.encode() if isinstance(stdin, str) else stdin
@@ -48,8 +48,8 @@ def modelfit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
         capsys.readouterr()
         try:
             code = main(arguments)
-        except SystemExit as leave:
-            code = int(leave.code or 0)
+        except SystemExit as exited:
+            code = int(exited.code or 0)
         captured = capsys.readouterr()
         return Result(code, captured.out, captured.err)
 
@@ -58,8 +58,8 @@ def modelfit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture
 def modelfit_process(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command as a program of its own. `environ` is added to the environment."""
-    neutral(monkeypatch)
+    """Runs a command in a process of its own. `environ` is added to the environment."""
+    isolate_environment(monkeypatch)
 
     def run(*arguments: str, stdin: str | bytes = b"", environ: dict[str, str] | None = None) -> Result:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""`modelfit convert`: its options, and input that cannot be used."""
+"""`modelfit convert`: options, and invalid input."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from webhook.core.claims import API_VERSIONS
 
 FIT = '{"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 8}'
 
-UNUSABLE = {
+INVALID_INPUTS = {
     "empty": b"",
     "blank": b" \n\t",
     "not UTF-8": b'{"min_vram_gb": 8, "model": "\xff"}',
@@ -22,19 +22,19 @@ UNUSABLE = {
     "a list": b"[]",
     "a number": b"8",
     "null": b"null",
-    "no figures": b"{}",
-    "an infinite figure": b'{"min_vram_gb": 1e999}',
+    "no amounts": b"{}",
+    "an infinite amount": b'{"min_vram_gb": 1e999}',
     "NaN": b'{"min_vram_gb": NaN}',
-    "a text for a figure": b'{"min_vram_gb": "8Gi"}',
-    "a negative figure": b'{"min_vram_gb": -8}',
-    "a figure of many digits": b'{"min_vram_gb": ' + b"9" * 5000 + b"}",
-    "a key twice": b'{"min_vram_gb": 8, "min_vram_gb": 9}',
+    "a text for an amount": b'{"min_vram_gb": "8Gi"}',
+    "a negative amount": b'{"min_vram_gb": -8}',
+    "an amount with many digits": b'{"min_vram_gb": ' + b"9" * 5000 + b"}",
+    "a duplicate key": b'{"min_vram_gb": 8, "min_vram_gb": 9}',
     "deep nesting": b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "no models": b'{"models": []}',
     "a NUL": b"\0",
 }
 
-CALLS = {
+INVALID_ARGUMENTS = {
     "a missing file": ["no-such-file.json"],
     "an empty file name": [""],
     "a NUL in a file name": ["a\0b"],
@@ -63,25 +63,25 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("case", UNUSABLE)
-def test_input_that_cannot_be_used_gives_one_message_and_no_output(case: str, modelfit: Run) -> None:
-    result = modelfit("convert", "-", stdin=UNUSABLE[case])
+@pytest.mark.parametrize("case", INVALID_INPUTS)
+def test_invalid_input_gives_one_message_and_no_output(case: str, modelfit: Run) -> None:
+    result = modelfit("convert", "-", stdin=INVALID_INPUTS[case])
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("modelfit: ")
     assert result.err.count("\n") == 1
     assert "standard input" in result.err
 
 
-@pytest.mark.parametrize("case", CALLS)
-def test_a_call_that_cannot_be_used_gives_one_message_and_no_output(case: str, modelfit: Run) -> None:
-    result = modelfit("convert", *CALLS[case], stdin=FIT)
+@pytest.mark.parametrize("case", INVALID_ARGUMENTS)
+def test_invalid_arguments_give_one_message_and_no_output(case: str, modelfit: Run) -> None:
+    result = modelfit("convert", *INVALID_ARGUMENTS[case], stdin=FIT)
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("modelfit: ")
     assert result.err.count("\n") == 1
     assert result.err.rstrip("\n").isprintable()
 
 
-def test_a_file_and_standard_input_give_the_same(modelfit: Run, tmp_path: Path) -> None:
+def test_a_file_and_standard_input_give_the_same_manifest(modelfit: Run, tmp_path: Path) -> None:
     path = tmp_path / "fit.json"
     path.write_text(FIT)
     printed = modelfit("convert", str(path)).out
@@ -89,13 +89,13 @@ def test_a_file_and_standard_input_give_the_same(modelfit: Run, tmp_path: Path) 
     assert yaml.safe_load(printed)["metadata"]["name"] == "llama-7b-claim"
 
 
-def test_a_byte_order_mark_is_no_part_of_the_fit(modelfit: Run) -> None:
+def test_a_byte_order_mark_is_ignored(modelfit: Run) -> None:
     assert modelfit("convert", stdin="\ufeff" + FIT).out == modelfit("convert", stdin=FIT).out
 
 
 @pytest.mark.parametrize("kind", ["claim", "template"])
 @pytest.mark.parametrize("version", API_VERSIONS)
-def test_yaml_and_json_say_the_same(version: str, kind: str, modelfit: Run) -> None:
+def test_yaml_and_json_have_the_same_values(version: str, kind: str, modelfit: Run) -> None:
     call = ("convert", "--api-version", version, "--kind", kind, "--name", "n", "--namespace", "ns")
     document = json.loads(modelfit(*call, "-o", "json", stdin=FIT).out)
     assert yaml.safe_load(modelfit(*call, stdin=FIT).out) == document
@@ -104,7 +104,7 @@ def test_yaml_and_json_say_the_same(version: str, kind: str, modelfit: Run) -> N
     assert document["metadata"]["namespace"] == "ns"
 
 
-def test_the_documented_manifest_to_the_letter(modelfit: Run) -> None:
+def test_v1alpha2_is_the_manifest_in_llmfits_documentation(modelfit: Run) -> None:
     assert yaml.safe_load(modelfit("convert", "--api-version", "v1alpha2", stdin=FIT).out) == {
         "apiVersion": "resource.k8s.io/v1alpha2",
         "kind": "ResourceClaim",
@@ -113,7 +113,7 @@ def test_the_documented_manifest_to_the_letter(modelfit: Run) -> None:
     }
 
 
-def test_the_profile_of_the_call_wins_over_the_configured_one(modelfit: Run, tmp_path: Path) -> None:
+def test_the_profile_argument_overrides_the_setting(modelfit: Run, tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text("profile: example\n")
     assert "gpu.example.com" in modelfit("convert", "--config", str(config), stdin=FIT).out
@@ -129,13 +129,13 @@ def test_the_environment_overrides_the_settings(modelfit: Run, monkeypatch: pyte
     assert "MODELFIT_PROFIL" in result.err
 
 
-def test_a_doubtful_fit_is_converted_with_a_warning(modelfit: Run) -> None:
+def test_an_ambiguous_fit_is_converted_with_a_warning(modelfit: Run) -> None:
     result = modelfit("convert", stdin='{"min_ram_gb": 12, "min_vram_gb": null}')
     assert result.code == 0
     assert result.err.startswith("Warning: min_vram_gb is null")
 
 
-def test_a_hostile_name_does_nothing_to_the_terminal(modelfit: Run) -> None:
+def test_control_characters_in_a_name_are_escaped(modelfit: Run) -> None:
     fit = json.dumps({"model": "\x1b[31m\n---\nkind: Secret \u2028 \ud800", "min_vram_gb": 8})
     result = modelfit("convert", stdin=fit)
     assert result.code == 0

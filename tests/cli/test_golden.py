@@ -1,4 +1,4 @@
-"""Whole transcripts: every sample of llmfit's output, the documented manifest, manifests of every kind."""
+"""Transcripts as golden files: every sample of llmfit's output, llmfit's documented manifest, every workload kind."""
 
 from pathlib import Path
 
@@ -34,11 +34,11 @@ CONVERT = {
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_every_sample_of_llmfit_gives_its_manifest_or_its_reason(
+def test_every_sample_of_llmfit_gives_its_manifest_or_its_error(
     sample: str, modelfit: Run, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(GOLDEN)
-    # The claim's bandwidth is for the one profile whose devices publish it.
+    # The bandwidth in a claim needs the profile whose devices publish bandwidth.
     arguments = ["convert", f"llmfit/{sample}.json", *(["--profile", "llmfit"] if sample.startswith("claim") else [])]
     golden(f"cli/samples/{sample}.txt", modelfit(*arguments).transcript("modelfit " + " ".join(arguments)))
 
@@ -58,12 +58,12 @@ def test_preview(name: str, modelfit: Run, golden: Golden, monkeypatch: pytest.M
     golden(f"cli/preview/{Path(name).stem}.txt", result.transcript("modelfit " + " ".join(arguments)))
 
 
-def test_every_transcript_has_its_test() -> None:
-    there = {str(path.relative_to(GOLDEN / "cli")) for path in (GOLDEN / "cli").rglob("*.txt")}
-    wanted = {f"samples/{sample}.txt" for sample in SAMPLES}
-    wanted |= {f"convert/{case}.txt" for case in CONVERT}
-    wanted |= {f"preview/{Path(name).stem}.txt" for name in MANIFESTS}
-    assert there == wanted
+def test_every_transcript_has_a_test() -> None:
+    files = {str(path.relative_to(GOLDEN / "cli")) for path in (GOLDEN / "cli").rglob("*.txt")}
+    expected = {f"samples/{sample}.txt" for sample in SAMPLES}
+    expected |= {f"convert/{case}.txt" for case in CONVERT}
+    expected |= {f"preview/{Path(name).stem}.txt" for name in MANIFESTS}
+    assert files == expected
 
 
 # v1alpha2 with spec.resources is an export format that no API server ever had, so it has no schema.

@@ -1,4 +1,4 @@
-"""Help: complete, with an example, in 80 columns."""
+"""`--help`: complete, with examples, at most 80 columns wide."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ from webhook.cli import COMMANDS
 FIT = '{"model": "llama-7b", "min_vram_gb": 8}'
 
 
-def test_the_help_names_every_command(modelfit: Run) -> None:
+def test_the_help_lists_every_command(modelfit: Run) -> None:
     result = modelfit("--help")
     assert (result.code, result.err) == (0, "")
     for name, summary in COMMANDS.items():
@@ -20,14 +20,14 @@ def test_the_help_names_every_command(modelfit: Run) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_an_example_and_fits_80_columns(command: str, modelfit: Run) -> None:
+def test_the_help_of_every_command_has_an_example_and_fits_80_columns(command: str, modelfit: Run) -> None:
     result = modelfit(command, "--help")
     assert (result.code, result.err) == (0, "")
     assert re.search(rf"^examples?:\n(  .*\n)*  .*modelfit {command}", result.out, re.MULTILINE)
     assert max(map(len, result.out.splitlines())) <= 80
 
 
-def test_every_option_is_explained(modelfit: Run) -> None:
+def test_every_option_has_a_help_text(modelfit: Run) -> None:
     for command in COMMANDS:
         text = modelfit(command, "--help").out
         for option in re.findall(r"^  (-.*)$", text, re.MULTILINE):
@@ -36,7 +36,7 @@ def test_every_option_is_explained(modelfit: Run) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["conv"], ["--config"], ["convert", "--nope"]], ids=" ".join)
-def test_a_wrong_call_says_so_in_one_line_and_where_help_is(arguments: list[str], modelfit: Run) -> None:
+def test_a_usage_error_is_one_line_that_names_the_help(arguments: list[str], modelfit: Run) -> None:
     result = modelfit(*arguments)
     assert (result.code, result.out) == (2, "")
     assert result.err.count("\n") == 1

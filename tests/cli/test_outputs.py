@@ -1,4 +1,4 @@
-"""Whatever is printed is read back as the same, by PyYAML and by the rules that kubectl's reader has."""
+"""Printed manifests are parsed to the same values, by PyYAML and by kubectl's rules."""
 
 import io
 from contextlib import redirect_stdout
@@ -29,7 +29,7 @@ VALUES = st.recursive(
 def printed(value: object, output: str) -> str:
     stream = io.TextIOWrapper(io.BytesIO(), write_through=True)
     with redirect_stdout(stream):
-        outputs.manifests([value], output)
+        outputs.print_manifests([value], output)
     raw = stream.buffer
     assert isinstance(raw, io.BytesIO)
     return raw.getvalue().decode()
@@ -38,13 +38,13 @@ def printed(value: object, output: str) -> str:
 @pytest.mark.parametrize("output", ["yaml", "json"])
 @given(value=VALUES)
 @settings(deadline=None, max_examples=2000)
-def test_every_value_is_read_back_as_it_was(output: str, value: object) -> None:
+def test_every_printed_value_is_parsed_to_the_same_value(output: str, value: object) -> None:
     document = {"apiVersion": "v1", "kind": "Thing", "value": value}
     text = printed(document, output)
     with TemporaryDirectory() as folder:
         path = Path(folder, "text")
         path.write_bytes(text.encode())
-        assert list(manifests.read(str(path))) == [document]
+        assert list(manifests.load_objects(str(path))) == [document]
     if output == "yaml":
         assert yaml.safe_load(text) == document
 

@@ -1,4 +1,4 @@
-"""What only a process shows: exit codes, closed and broken streams, interruption, languages, the installed program."""
+"""Behaviour that needs a process: exit codes, closed streams, signals, locales, the installed program."""
 
 import os
 import signal
@@ -39,13 +39,13 @@ def test_exit_codes_and_streams(modelfit_process: Run) -> None:
     assert unusable.err.count("\n") == 1
 
 
-def test_the_installed_program_says_its_version() -> None:
+def test_the_installed_program_prints_its_version() -> None:
     program = Path(sys.executable).with_name("modelfit")
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=True)
-    assert said.stdout == f"modelfit {version('modelfit-webhook')}\n"
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == f"modelfit {version('modelfit-webhook')}\n"
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_a_reader_that_exits_is_not_an_error() -> None:
     many = "\n---\n".join("{apiVersion: v1, kind: Pod, metadata: {name: %s}}" % ("a" * 250) for _ in range(2000))
     done = shell("$M preview -f - | head -c 1", stdin=many)
     assert (done.stdout, done.stderr) == ("a", "")
@@ -53,7 +53,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
-def test_a_full_disk_is_told() -> None:
+def test_a_full_disk_is_an_error() -> None:
     done = shell("$M convert >/dev/full")
     assert done.returncode == 2
     assert done.stderr == "modelfit: standard output: No space left on device\n"
@@ -62,31 +62,31 @@ def test_a_full_disk_is_told() -> None:
 @pytest.mark.parametrize(
     ("command", "code"), [("$M convert >&-", 2), ("$M convert <&-", 2), ("$M convert - --kind x 2>&-", 2)]
 )
-def test_a_closed_stream_is_no_crash(command: str, code: int) -> None:
+def test_a_closed_stream_causes_no_traceback(command: str, code: int) -> None:
     done = shell(command)
     assert done.returncode == code
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 
 
-def test_without_standard_error_messages_do_not_get_among_the_manifests() -> None:
+def test_messages_are_not_printed_to_standard_output_if_standard_error_is_closed() -> None:
     done = shell("$M convert 2>&-", stdin='{"min_ram_gb": 12, "min_vram_gb": null}')
     assert done.returncode == 0
     assert done.stdout.startswith("apiVersion: ")
     assert "Warning" not in done.stdout
 
 
-def test_an_interruption_ends_it_quietly(tmp_path: Path) -> None:
+def test_sigint_ends_a_command_without_a_message(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    # A shell starts what it puts in the background with SIGINT ignored, and that is handed down, to these tests too.
-    heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A shell starts background processes with SIGINT ignored, which child processes inherit, these tests included.
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         process = subprocess.Popen([*PROGRAM, "convert", str(pipe)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     finally:
-        signal.signal(signal.SIGINT, heeded)
+        signal.signal(signal.SIGINT, previous)
     with process:
-        # Opens when the command opens it too, which then waits for the first byte.
+        # Blocks until the command opens the pipe too. The command then waits for the first byte.
         writer = os.open(pipe, os.O_WRONLY)
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=60) == (b"", b"")
@@ -94,7 +94,7 @@ def test_an_interruption_ends_it_quietly(tmp_path: Path) -> None:
     assert process.returncode == 130
 
 
-def test_manifests_are_utf_8_in_every_language(modelfit_process: Run) -> None:
+def test_manifests_are_utf_8_in_every_locale(modelfit_process: Run) -> None:
     pod = "{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {note: ümläut 🦙}}}"
     printed = modelfit_process("preview", "-f", "-", stdin=pod, environ={"LC_ALL": "C", "PYTHONIOENCODING": "ascii"})
     assert (printed.code, printed.err) == (0, "")
@@ -102,7 +102,7 @@ def test_manifests_are_utf_8_in_every_language(modelfit_process: Run) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_imports_itself_and_neither_another_one_nor_what_only_its_work_needs(command: str) -> None:
+def test_the_help_of_a_command_imports_no_other_command_and_no_server_or_client(command: str) -> None:
     code = (
         "import sys; from webhook.cli import COMMANDS, main\n"
         f"try: main([{command!r}, '--help'])\n"
@@ -110,11 +110,11 @@ def test_a_command_imports_itself_and_neither_another_one_nor_what_only_its_work
         "heavy = ['kubernetes', 'flask', 'gunicorn', 'gevent']\n"
         "print([name for name in [*COMMANDS, *heavy] if name in sys.modules or f'webhook.cli.{name}' in sys.modules])"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert said.stdout.splitlines()[-1] == f"[{command!r}]"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == f"[{command!r}]"
 
 
-def test_it_runs_without_a_home_or_a_path() -> None:
+def test_a_command_runs_with_an_empty_environment() -> None:
     kept = {key: os.environ[key] for key in ("PYTHONPATH", "LD_LIBRARY_PATH") if key in os.environ}
     done = subprocess.run([*PROGRAM, "convert"], input=FIT, capture_output=True, text=True, env=kept, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,8 +1,7 @@
-"""The command line: one command a module, each a thin shell over the core.
+"""The command line: one module for each command, a thin shell over the core.
 
-Standard output carries what was asked for and nothing else; everything that is said goes to standard error. Exit
-codes: 0 done, 1 refused (a pod, a model that needs no claim, a certificate that cannot be served), 2 the input or the
-call cannot be used, 130 interrupted.
+Standard output has only the result of a command; messages go to standard error. Exit codes: 0 success, 1 refused (a pod
+is denied, a model needs no claim, a certificate cannot be served), 2 invalid input or usage, 130 interrupted.
 """
 
 import argparse
@@ -16,14 +15,14 @@ from typing import NoReturn
 from webhook.errors import ModelfitError
 
 COMMANDS = {
-    "convert": "llmfit JSON to a ResourceClaim manifest",
+    "convert": "convert llmfit JSON to a ResourceClaim manifest",
     "preview": "show the pods of a manifest as they would be admitted",
     "serve": "run the admission webhook",
-    "controller": "create the claims of injected pods",
-    "certs": "make, show and change serving certificates",
+    "controller": "create the ResourceClaims of injected pods",
+    "certs": "issue and show serving certificates",
 }
-"""Command → one line of help. Only the module of the command that is called is imported: `convert` need not wait for
-a Kubernetes client."""
+"""Command → one line of help. Only the module of the called command is imported, so that `convert` does not load the
+Kubernetes client."""
 
 REFUSED = 1
 UNUSABLE = 2
@@ -31,11 +30,11 @@ INTERRUPTED = 130
 
 
 class UsageError(ModelfitError):
-    """The call or its input cannot be used; the message goes to standard error as it is."""
+    """The arguments or the input are invalid. The message is printed unchanged."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong with a call in one line; the usage is a `--help` away."""
+    """Prints usage errors in one line, without the usage text."""
 
     def error(self, message: str) -> NoReturn:
         text = message if message.isprintable() else ascii(message)
@@ -43,15 +42,15 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code. Raises SystemExit after `--help`, and for a call that is wrong."""
+    """Runs one command and returns its exit code. Raises SystemExit after `--help` and for invalid arguments."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         return _run(arguments)
     except ModelfitError as error:
-        say(f"modelfit: {error}")
+        write_stderr(f"modelfit: {error}")
         return UNUSABLE
     except BrokenPipeError:
-        # The reader of a pipe has gone: nobody to tell.
+        # The reader of the pipe has exited, which is not an error: `modelfit preview … | head`.
         return 0
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -59,21 +58,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         _flush()
 
 
-def say(message: str) -> None:
-    """One line of talk."""
+def write_stderr(message: str) -> None:
+    """Prints a line to standard error, unless it is closed."""
     if sys.stderr is not None:
         print(message, file=sys.stderr)
 
 
 def _flush() -> None:
-    """Writes what is left. Where that fails it is dropped, or Python would try again at the end, and complain."""
+    """Flushes standard output. If that fails, the rest is discarded: Python would flush again at exit, and print an
+    error."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -84,16 +84,16 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _parser(called: str) -> argparse.ArgumentParser:
-    """The parser of every command's name, and of the arguments of the one that is `called`."""
+    """The parser of all commands, with the arguments of the `called` one."""
     parser = _Parser(
         prog="modelfit",
-        description=f"A GPU ResourceClaim for every pod that says which model it runs.\n\ncommands:\n{_summaries()}",
-        epilog="`modelfit COMMAND --help` has an example of each.",
+        description=f"Creates a GPU ResourceClaim for every annotated pod.\n\ncommands:\n{_summaries()}",
+        epilog="`modelfit COMMAND --help` shows the options and examples of a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"modelfit {version('modelfit-webhook')}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="command", help="one of these commands")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="command", help="one of the commands above")
     for name in COMMANDS:
         command = commands.add_parser(name, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
         if name == called:

@@ -30,7 +30,7 @@ from certs.exceptions import CertificatesError
 from certs.rotation import Action
 from certs.rotation_config import RotationConfig
 from certs.secret_data import State
-from webhook.cli import REFUSED, UsageError, inputs, say
+from webhook.cli import REFUSED, UsageError, inputs, write_stderr
 from webhook.errors import quote
 
 MAX_DURATION = 36_500
@@ -104,7 +104,7 @@ def _show(source: Path | str) -> State:
         raise UsageError(f"no certificates in {where}; `modelfit certs issue {where} --name HOST` creates them")
     state, faults = secret_data.parse(data)
     for fault in faults:
-        say(f"Warning: {fault}")
+        write_stderr(f"Warning: {fault}")
     return state
 
 
@@ -125,10 +125,10 @@ def _issue(directory: Path, names: list[str], now: datetime, config: RotationCon
         state, data = step.state, secret_data.dump(step.state)
     _write(directory, before, data)
     for text in steps:
-        say(text)
+        write_stderr(text)
     if data[secret_data.BUNDLE] != before.get(secret_data.BUNDLE):
         path = inputs.quote_unprintable(str(directory / secret_data.BUNDLE))
-        say(f"clients must trust {path}, which has changed: distribute it within {config.propagation}")
+        write_stderr(f"clients must trust {path}, which has changed: distribute it within {config.propagation}")
     return state
 
 

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs the controller. 0 after SIGTERM or SIGINT. Raises UsageError and InvalidSettings where it cannot
     start."""
-    settings = inputs.settings(arguments.config)
+    settings = inputs.load_settings(arguments.config)
     logs.configure(settings.log_level)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

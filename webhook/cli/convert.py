@@ -1,6 +1,6 @@
 """Convert llmfit JSON to a ResourceClaim or ResourceClaimTemplate manifest.
 
-Takes what llmfit prints (list and fit rows, plan, claim, info) and the fields
+Reads the output of llmfit (list and fit rows, plan, claim, info) and the fields
 of the llmfit.ai/model-fit annotation.
 
 examples:
@@ -13,18 +13,16 @@ import argparse
 import re
 
 from webhook import dns_names
-from webhook.cli import REFUSED, UNUSABLE, UsageError, inputs, outputs, say
+from webhook.cli import REFUSED, UNUSABLE, UsageError, inputs, outputs, write_stderr
 from webhook.core import claims
 from webhook.core.claims import device_request
+from webhook.core.claims.device_request import DeviceRequest
 from webhook.core.fits import model_fit
 from webhook.errors import Denied, quote
 from webhook.settings import Settings
 
-DOCUMENTED = "v1alpha2"
-"""llmfit's documented manifest, which states both amounts, none of GPU memory too: it is never sent to a cluster."""
-
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_MAX_NAME = 253
+LLMFIT_API_VERSION = "v1alpha2"
+"""The format in llmfit's documentation, which no cluster accepts. It has both amounts, even without GPU memory."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,62 +34,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--api-version",
         choices=claims.API_VERSIONS,
         default="v1",
-        help="version of resource.k8s.io (default: v1); v1alpha2 is llmfit's documented manifest, for export only",
+        help="version of resource.k8s.io (default: v1); v1alpha2 is the format in llmfit's documentation, which no"
+        " cluster accepts",
     )
-    parser.add_argument("--profile", metavar="P", help="device profile (default: the configured one, nvidia)")
-    parser.add_argument("--config", metavar="FILE", help="settings, the same file as the webhook's")
+    parser.add_argument("--profile", metavar="P", help="device profile (default: the setting `profile`, nvidia)")
+    parser.add_argument("--config", metavar="FILE", help="settings file, the same as the webhook's")
     parser.add_argument("--name", metavar="N", help="name of the object (default: MODEL-claim)")
-    parser.add_argument("--namespace", metavar="NS", help="namespace of the object (default: none, so kubectl's)")
+    parser.add_argument("--namespace", metavar="NS", help="namespace of the object (default: not set)")
     parser.add_argument("-o", dest="output", choices=("yaml", "json"), default="yaml", help="format (default: yaml)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the manifest. 1 where the model needs none, 2 where the input cannot be used."""
-    settings = inputs.settings(arguments.config)
-    name = _checked("--name", arguments.name, _MAX_NAME)
-    namespace = _checked("--namespace", arguments.namespace, dns_names.MAX_LABEL)
-    text = inputs.text(arguments.file)
+    """Prints the manifest. Returns 1 if the model needs no claim, 2 if the input is invalid."""
+    settings = inputs.load_settings(arguments.config)
+    name = _check_dns_name("--name", arguments.name, "subdomain", dns_names.SUBDOMAIN, dns_names.MAX_SUBDOMAIN)
+    namespace = _check_dns_name("--namespace", arguments.namespace, "label", dns_names.LABEL, dns_names.MAX_LABEL)
+    text = inputs.read_text(arguments.file)
     try:
-        asked = _demand(text, arguments, settings)
-    except Denied as refusal:
-        say(f"modelfit: {refusal.reason}: {refusal}")
+        request = _device_request(text, arguments, settings)
+    except Denied as denied:
+        write_stderr(f"modelfit: {denied.reason}: {denied}")
         return UNUSABLE
-    for warning in asked.requirements.warnings:
-        say(f"Warning: {warning}")
-    if asked.requirements.cpu_only and arguments.api_version != DOCUMENTED:
-        say(f"modelfit: {_no_claim(asked)}")
+    for warning in request.requirements.warnings:
+        write_stderr(f"Warning: {warning}")
+    if request.requirements.cpu_only and arguments.api_version != LLMFIT_API_VERSION:
+        write_stderr(f"modelfit: {_no_claim_message(request)}")
         return REFUSED
-    document = claims.build_manifest(
-        asked,
-        name=name or claims.claim_names.from_model(asked.requirements),
+    manifest = claims.build_manifest(
+        request,
+        name=name or claims.claim_names.from_model(request.requirements),
         namespace=namespace,
         kind=arguments.kind,
         api_version=arguments.api_version,
     )
-    outputs.manifests([document], arguments.output)
+    outputs.print_manifests([manifest], arguments.output)
     return 0
 
 
-def _demand(text: str, arguments: argparse.Namespace, settings: Settings) -> device_request.DeviceRequest:
+def _device_request(text: str, arguments: argparse.Namespace, settings: Settings) -> DeviceRequest:
     config = settings.admission_config()
     name = config.profile if arguments.profile is None else arguments.profile
     profile = device_request.find_profile(name, config, "--profile")
-    return device_request.for_profile(model_fit.parse(text, f"{inputs.label(arguments.file)}: $"), profile, config)
+    requirements = model_fit.parse(text, f"{inputs.display_name(arguments.file)}: $")
+    return device_request.for_profile(requirements, profile, config)
 
 
-def _no_claim(asked: device_request.DeviceRequest) -> str:
-    memory = asked.requirements.memory_quantity
-    advice = f"; set resources.requests.memory: {memory} on its container" if memory else ""
-    return f"the model needs no GPU memory, so there is nothing to claim{advice}"
+def _no_claim_message(request: DeviceRequest) -> str:
+    memory = request.requirements.memory_quantity
+    hint = f"; set resources.requests.memory: {memory} on its container" if memory else ""
+    return f"the model needs no GPU memory, so it needs no claim{hint}"
 
 
-def _checked(flag: str, name: str | None, longest: int) -> str | None:
-    """A DNS subdomain (or label) that the API server will take."""
-    if name is None:
-        return None
-    dotted = longest == _MAX_NAME
-    parts = name.split(".") if dotted else [name]
-    if len(name) > longest or not all(_LABEL.fullmatch(part) for part in parts):
-        accepted = f"lower-case letters, digits, dashes{' and dots' if dotted else ''}, none of these marks at an end"
-        raise UsageError(f"{flag}: {quote(name)}; want at most {longest} characters: {accepted}")
-    return name
+def _check_dns_name(flag: str, name: str | None, kind: str, pattern: str, max_length: int) -> str | None:
+    """The name. Raises UsageError if the API server would reject it."""
+    if name is None or (len(name) <= max_length and re.fullmatch(pattern, name)):
+        return name
+    characters = f"lower-case letters, digits, dashes{' and dots' if kind == 'subdomain' else ''}"
+    raise UsageError(f"{flag}: {quote(name)}; want a DNS {kind} of at most {max_length} characters: {characters}")

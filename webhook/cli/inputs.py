@@ -1,4 +1,4 @@
-"""What commands read: settings, and a file or standard input."""
+"""Reads what commands need: the settings, and a file or standard input."""
 
 import os
 import sys
@@ -12,12 +12,12 @@ MAX_INPUT = 64 << 20
 """Bytes. llmfit's whole catalogue is 15 MB."""
 
 
-def settings(path: str | None) -> Settings:
-    """The configuration, as every command reads it. Raises InvalidSettings."""
+def load_settings(path: str | None) -> Settings:
+    """The settings in the file at `path`, if any, and in the environment. Raises InvalidSettings."""
     return load(None if path is None else Path(path), os.environ)
 
 
-def text(path: str) -> str:
+def read_text(path: str) -> str:
     """The text of a file, or of standard input for `-`. Raises UsageError."""
     try:
         if path == "-":
@@ -28,22 +28,22 @@ def text(path: str) -> str:
             with open(path, "rb") as file:
                 data = file.read(MAX_INPUT + 1)
     except OSError as error:
-        raise UsageError(f"{label(path)}: {error.strerror or error}; want a readable file, or -") from None
+        raise UsageError(f"{display_name(path)}: {error.strerror or error}; want a readable file, or -") from None
     except ValueError:
-        raise UsageError(f"{label(path)}: no path; want a readable file, or -") from None
+        raise UsageError(f"{display_name(path)}: not a path; want a readable file, or -") from None
     if len(data) > MAX_INPUT:
-        raise UsageError(f"{label(path)}: too large; want at most {MAX_INPUT >> 20} MiB")
+        raise UsageError(f"{display_name(path)}: too large; want at most {MAX_INPUT >> 20} MiB")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{label(path)}: not UTF-8 at byte {error.start}; want UTF-8 text") from None
+        raise UsageError(f"{display_name(path)}: not UTF-8 at byte {error.start}; want UTF-8 text") from None
 
 
-def label(path: str) -> str:
-    """How messages call an input."""
-    return "standard input" if path == "-" else printable(path)
+def display_name(path: str) -> str:
+    """The name of an input in messages."""
+    return "standard input" if path == "-" else quote_unprintable(path)
 
 
-def printable(text: str) -> str:
-    """The text as a message may show it: as it is, or quoted where it is empty or would do something to a terminal."""
+def quote_unprintable(text: str) -> str:
+    """The text for a message. It is quoted only if it is empty or contains characters that could control a terminal."""
     return text if text and text.isprintable() else quote(text)

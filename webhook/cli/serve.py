@@ -1,8 +1,8 @@
 """Run the admission webhook: HTTPS on one port, until SIGTERM.
 
-Answers POST /mutate and /validate (AdmissionReview admission.k8s.io/v1), and
-GET /healthz, /readyz and /metrics. Needs no cluster and no credentials. New
-certificate files are used on the next connection, without a restart.
+Serves POST /mutate and /validate (AdmissionReview admission.k8s.io/v1), and
+GET /healthz, /readyz and /metrics. Needs no access to the cluster. Replaced
+certificate files are used from the next connection on, without a restart.
 
 example:
   modelfit serve --host 0.0.0.0 --port 8443 --cert tls.crt --key tls.key
@@ -17,19 +17,19 @@ from webhook.observe import logs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--host", default="0.0.0.0", help="address to listen on (default: 0.0.0.0; :: is both)")  # noqa: S104
+    parser.add_argument("--host", default="0.0.0.0", help="address to listen on (default: 0.0.0.0; :: adds IPv6)")  # noqa: S104
     parser.add_argument("--port", type=_port, default=8443, help="port to listen on (default: 8443)")
     parser.add_argument("--cert", metavar="FILE", type=Path, required=True, help="certificate chain, PEM")
-    parser.add_argument("--key", metavar="FILE", type=Path, required=True, help="its private key, PEM")
-    parser.add_argument("--config", metavar="FILE", help="settings")
-    parser.add_argument("--workers", metavar="N", type=_workers, help="worker processes (default: the settings', 1)")
+    parser.add_argument("--key", metavar="FILE", type=Path, required=True, help="private key of the certificate, PEM")
+    parser.add_argument("--config", metavar="FILE", help="settings file")
+    parser.add_argument("--workers", metavar="N", type=_workers, help="worker processes (default: the setting's, 1)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serves, and exits 0 after SIGTERM. Raises InvalidSettings or CannotServe where it cannot start."""
-    settings = inputs.settings(arguments.config)
+    """Serves until SIGTERM. Raises InvalidSettings or CannotServe if it cannot start."""
+    settings = inputs.load_settings(arguments.config)
     logs.configure(settings.log_level)
-    # Imported late: other commands need no gunicorn.
+    # Imported here, so that `--help` does not load gunicorn.
     from webhook.server.gunicorn_server import Server, listen
 
     listener = listen(arguments.host, arguments.port)
