@@ -1,6 +1,6 @@
-"""A small client of the API server for tests: JSON in, JSON out, every answer's warnings kept.
+"""A small API client for tests: JSON in, JSON out, with the warnings of every response.
 
-Deliberately not the official client: what a test sees must not go through the library that the product relies on.
+Not the official client: tests must not observe the cluster through the library that the product uses.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 
 class ApiError(RetryableError):
-    """The API server said no. `status` is the HTTP code, `reason` and `message` are from its Status object."""
+    """An error response. `status` is the HTTP code; `reason` and `message` come from its Status object."""
 
     def __init__(self, method: str, url: str, answer: Answer) -> None:
         self.answer = answer
@@ -39,12 +39,12 @@ class ApiError(RetryableError):
 
 
 class UnreachableError(RetryableError):
-    """The API server did not answer at all."""
+    """The API server did not answer."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole answer: HTTP status, decoded body (`{"text": …}` where it is not a JSON object), `Warning` headers."""
+    """A response: HTTP status, decoded body (`{"text": …}` if it is not a JSON object), `Warning` headers."""
 
     status: int
     body: JsonObject
@@ -52,7 +52,7 @@ class Answer:
 
 
 class Api:
-    """The API server at `server`, as the identity behind `token` (None: anonymous). Safe to share between threads."""
+    """Calls the API server at `server` with `token` (None: anonymous). Thread-safe."""
 
     def __init__(self, server: str, ca: Path, token: str | None, *, connections: int = 32) -> None:
         self.server = server
@@ -75,7 +75,7 @@ class Api:
         content_type: str = "application/json",
         query: Mapping[str, str] | None = None,
     ) -> Answer:
-        """One call, whatever its outcome. Raises UnreachableError. `url` is a path; see `paths.path`."""
+        """One call, whatever its status. Raises UnreachableError. `url` is a path; see `paths.path`."""
         try:
             response = self._pool.request(
                 method,
@@ -102,11 +102,11 @@ class Api:
         return answer.body
 
     def get(self, url: str, **query: str) -> JsonObject:
-        """Raises ApiError (404 where it is missing), as all the verbs below do."""
+        """The object. Raises ApiError (404 if it does not exist), as all the methods below do."""
         return self._checked("GET", url, query=query)
 
     def find(self, url: str) -> JsonObject | None:
-        """The object, or None where it does not exist."""
+        """The object, or None if it does not exist."""
         answer = self.send("GET", url)
         if answer.status == 404:
             return None
@@ -129,14 +129,14 @@ class Api:
         return self._checked("PATCH", url, body, content_type=content_type, query=query)
 
     def delete(self, url: str, *, force: bool = False, **query: str) -> JsonObject:
-        """`force`: with no grace, as `kubectl delete --force`; without a kubelet nothing else ends a bound pod."""
+        """`force`: no grace period, as `kubectl delete --force`: without a kubelet a bound pod ends no other way."""
         options: JsonObject = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         if force:
             options["gracePeriodSeconds"] = 0
         return self._checked("DELETE", url, options, query=query)
 
     def delete_if_exists(self, url: str, *, force: bool = False) -> None:
-        """Deletes it; that it is gone already is as good."""
+        """Deletes the object if it exists."""
         try:
             self.delete(url, force=force)
         except ApiError as refusal:
@@ -144,12 +144,12 @@ class Api:
                 raise
 
     def create(self, manifest: JsonObject, namespace: str | None = None, **query: str) -> JsonObject:
-        """Creates an object from its manifest, which needs `apiVersion` and `kind`; for a dry run `dryRun="All"`."""
+        """Creates an object from its manifest with `apiVersion` and `kind`; `dryRun="All"` for a dry run."""
         return self.post(collection_of(manifest, namespace), manifest, **query)
 
 
 def collection_of(manifest: JsonObject, namespace: str | None = None) -> str:
-    """The collection that a manifest belongs in; `namespace` where the manifest does not say."""
+    """The URL path of a manifest's collection. `namespace` applies if the manifest has none."""
     where = manifest["metadata"].get("namespace", namespace)
     return path(manifest["kind"], where, api_version=manifest["apiVersion"])
 

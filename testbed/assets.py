@@ -1,4 +1,4 @@
-"""Where the control plane's binaries are: KUBEBUILDER_ASSETS if set, else what `make controlplane` has built."""
+"""Finds the control plane's binaries: in KUBEBUILDER_ASSETS if set, else where `make controlplane` builds them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from testbed import build
 
 
 class NoAssetsError(Exception):
-    """There is no complete set of binaries; the text is one line that says what to do."""
+    """The set of binaries is incomplete. The message is one line with the remedy."""
 
 
 @dataclass(frozen=True)
 class Assets:
-    """A folder that holds every one of `build.BINARIES`."""
+    """A folder with all of `build.BINARIES`."""
 
     folder: Path
 
@@ -25,7 +25,7 @@ class Assets:
 
 
 def find(environment: Mapping[str, str] = os.environ) -> Assets:
-    """The binaries to use. Raises NoAssetsError if one is missing: half a set would fail later and less clearly."""
+    """The binaries to use. Raises NoAssetsError if one is missing, since starting would fail less clearly."""
     given = environment.get("KUBEBUILDER_ASSETS")
     folder = Path(given) if given else build.built_folder()
     missing = [name for name in build.BINARIES if not os.access(folder / name, os.X_OK)]

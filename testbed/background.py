@@ -1,4 +1,4 @@
-"""What goes on beside a test."""
+"""Threads that run beside a test."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Self
 
 
 class BackgroundThreads:
-    """A thread for each of `loops`, from the beginning of a `with` block to its end, which is when `_stop` is set; the
-    end waits for them."""
+    """Runs each of `loops` in a thread while inside the `with`. Its exit sets `_stop` and joins the threads."""
 
     def __init__(self, loops: Iterable[Callable[[], None]]) -> None:
         self._stop = threading.Event()

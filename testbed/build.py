@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """Builds the control plane's binaries once: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl.
 
-`binaries/go.mod` says which versions (its `tool` lines), `binaries/go.sum` what their sources must hash to. The result
-lies in `.assets/<key>/`, where the key is a hash of those two files and of the link flags: another version is another
-folder, the same version is never built twice. The folder appears by one rename after everything is built, so a build
-that was killed leaves nothing that looks complete.
+`binaries/go.mod` pins the versions (its `tool` lines), `binaries/go.sum` the hashes of their sources. The binaries go
+to `.assets/<key>/`. The key is a hash of those two files and of the link flags, so each version is built once. The
+folder is renamed into place when everything is built: a killed build leaves nothing that looks complete.
 
-Prints the folder as the last line of standard output; Go's own progress goes to standard error. Exit 1 with one line
-where Go is missing or the build fails. Only the standard library: it runs before any virtual environment exists.
+Prints the folder as the last line of standard output and Go's progress to standard error. Exits with 1 and one line if
+Go is missing or the build fails. Uses the standard library only, since it runs before any virtual environment exists.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ BUILT_AS = {"server": "etcd"}
 
 
 class CannotBuildError(Exception):
-    """The binaries cannot be built here; the text says why and what to do."""
+    """The binaries cannot be built here. The message has the cause and the remedy."""
 
 
 def kubernetes_version() -> str:
     """The version of k8s.io/kubernetes in go.mod, e.g. `v1.37.2`."""
     found = re.search(r"^\s*k8s\.io/kubernetes (v\S+)", (MODULE / "go.mod").read_text(), re.MULTILINE)
     if found is None:
-        raise CannotBuildError(f"{MODULE / 'go.mod'}: no line `k8s.io/kubernetes vX.Y.Z` to read the version from")
+        raise CannotBuildError(f"{MODULE / 'go.mod'}: no line `k8s.io/kubernetes vX.Y.Z` that pins the version")
     return found[1]
 
 
 def link_flags() -> str:
-    """Strips debug data and stamps the version, without which the servers call themselves v0.0.0-master+$Format."""
+    """Strips debug data and sets the version; by default the servers report v0.0.0-master+$Format."""
     version = kubernetes_version()
     major, minor, _ = version.removeprefix("v").split(".", 2)
     values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
@@ -53,7 +52,7 @@ def link_flags() -> str:
 
 
 def built_folder() -> Path:
-    """Where the binaries of the pinned versions are, or will be."""
+    """The folder of the pinned versions' binaries, built or not."""
     digest = hashlib.sha256()
     for part in ((MODULE / "go.mod").read_bytes(), (MODULE / "go.sum").read_bytes(), link_flags().encode()):
         digest.update(hashlib.sha256(part).digest())
@@ -61,7 +60,7 @@ def built_folder() -> Path:
 
 
 def build() -> Path:
-    """The folder of the binaries, built now if they are not there yet. One build at a time, others wait for it."""
+    """Builds the binaries if needed and returns their folder. Concurrent builds wait for each other."""
     folder = built_folder()
     if folder.is_dir():
         return folder
@@ -80,7 +79,7 @@ def build() -> Path:
 
 
 def compile_into(unfinished: Path, lock: int) -> None:
-    """Compiles every `tool` of go.mod into `unfinished/bin`. Go holds the lock too, should we be killed before it."""
+    """Compiles every `tool` of go.mod into `unfinished/bin`. Go inherits the lock, in case this process is killed."""
     print(f"building the control plane ({kubernetes_version()}); this takes minutes, once", file=sys.stderr, flush=True)
     out = unfinished / "bin"
     out.mkdir()

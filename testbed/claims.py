@@ -1,6 +1,6 @@
-"""ResourceClaims written by hand, and what the scheduler allocated to them.
+"""Hand-written ResourceClaims, and the devices that the scheduler allocated to a claim.
 
-For tests of the test bed and for comparison; what the product writes comes from the product.
+For tests of the test bed; claims of the product come from the product.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from testbed.devices import RESOURCE_GROUP
 
 
 class AllocatedDevice(NamedTuple):
-    """One device of a claim."""
+    """One allocated device."""
 
     driver: str
     pool: str
@@ -23,7 +23,7 @@ class AllocatedDevice(NamedTuple):
 def request(
     device_class: str, *selectors: str, name: str = "gpu", count: int = 1, capacity: Mapping[str, str] | None = None
 ) -> JsonObject:
-    """A request for `count` devices of a class to which all CEL `selectors` apply; see `claim` for its shape."""
+    """A request for `count` devices of a class that match all CEL `selectors`, in the flat shape of v1beta1."""
     body: JsonObject = {"name": name, "deviceClassName": device_class, "count": count}
     if selectors:
         body["selectors"] = [{"cel": {"expression": selector}} for selector in selectors]
@@ -33,7 +33,7 @@ def request(
 
 
 def claim(name: str, *requests: JsonObject, owner: JsonObject | None = None, version: str = "v1") -> JsonObject:
-    """A ResourceClaim; `owner` is the pod that it goes away with. v1beta1 has requests flat, later ones nest them."""
+    """A ResourceClaim owned by the pod `owner`. v1beta1 has flat requests; later versions nest them in `exactly`."""
     metadata: JsonObject = {"name": name}
     if owner is not None:
         reference = {"apiVersion": "v1", "kind": "Pod", "controller": True}
@@ -49,13 +49,13 @@ def claim(name: str, *requests: JsonObject, owner: JsonObject | None = None, ver
 
 
 def at_least(driver: str, memory: str) -> str:
-    """CEL: the device has that much memory. Guarded, since one device without the key ends scheduling everywhere."""
+    """CEL: the device has at least that much memory. Guarded: an error on one device aborts scheduling on all nodes."""
     capacity = f'device.capacity["{driver}"]'
     return f'"memory" in {capacity} && {capacity}.memory.compareTo(quantity("{memory}")) >= 0'
 
 
 def allocated(claim: JsonObject) -> list[AllocatedDevice]:
-    """The devices that a claim holds now; empty while it has none."""
+    """The devices that are allocated to a claim now."""
     allocation = claim.get("status", {}).get("allocation") or {}
     results = allocation.get("devices", {}).get("results", [])
     return [AllocatedDevice(result["driver"], result["pool"], result["device"]) for result in results]

@@ -1,4 +1,4 @@
-"""`modelfit controller` as processes, each under the identity and the very permissions that the chart gives it."""
+"""`modelfit controller` as a process, with the service account and permissions that the chart gives it."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ LEASE = "modelfit-controller"
 RULES = REPOSITORY / "charts" / "modelfit" / "files" / "controller-rbac.yaml"
 
 NO_LEADER_ELECTION = {"MODELFIT_LEADER_ELECTION": "false"}
-"""For a test that kills it and wants it to act again at once: a lease would have to run out first."""
+"""For tests that kill the controller and start it again: with leader election a lease would have to expire first."""
 
 LONG_TESTS = bool(os.environ.get("LONG_TESTS"))
-"""Set LONG_TESTS for outages, bursts and crowds of the size that the product promises; without it they are smaller."""
+"""LONG_TESTS runs outages, bursts and load of the promised size; without it they are smaller."""
 
 
 @dataclass(frozen=True)
 class Controller:
-    """A controller that is not started yet. `url` is where its probes are."""
+    """A controller process. `url` serves its probes and metrics."""
 
     process: Process
     url: str
 
     def start(self) -> None:
-        """Starts it (again); ready when this returns."""
+        """Starts the process and waits until it is ready."""
         self.process.start()
         self.process.wait_url(f"{self.url}/readyz")
 
     def get(self, route: str) -> tuple[int, str]:
-        """The answer of a probe: its status and its text."""
+        """Status and text of a response."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(self.url + route, timeout=5) as answer:
@@ -56,7 +56,7 @@ class Controller:
                 return refusal.code, refusal.read().decode()
 
     def metric(self, name: str, /, **labels: str) -> float:
-        """The sum of its samples of that name with those labels; 0 where there are none."""
+        """The sum of its samples of that name with those labels; 0 if there are none."""
         return metrics.sum_samples(self.get("/metrics")[1], name, **labels)
 
 
@@ -67,7 +67,7 @@ def controller(
     kubeconfig: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Controller:
-    """A controller of `plane`, with the chart's permissions; `server` where its way there is not the direct one."""
+    """A controller that is not started yet, with the chart's permissions. `server` replaces the API server's URL."""
     grant_controller_rbac(plane)
     port = free_port()
     process = modelfit(
@@ -87,32 +87,32 @@ def running_controller(
     kubeconfig: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Controller]:
-    """The same, started and ready. At the end it is stopped as Kubernetes stops it, and has to end well."""
-    made = controller(plane, server=server, kubeconfig=kubeconfig, environment=environment)
+    """A running, ready controller. On exit it gets SIGTERM and must exit with 0."""
+    started = controller(plane, server=server, kubeconfig=kubeconfig, environment=environment)
     try:
-        made.start()
-        yield made
-        if made.process.running:
-            assert made.process.stop() == 0
+        started.start()
+        yield started
+        if started.process.running:
+            assert started.process.stop() == 0
     finally:
-        made.process.kill()
+        started.process.kill()
 
 
 @contextmanager
 def running_webhook_and_controller(plane: ControlPlane) -> Iterator[Controller]:
-    """The webhook, registered, and the controller, as an operator has them. Good for all tests of a module."""
+    """A registered webhook and a controller, as in an installation. All tests of a module can share them."""
     server = webhook_server()
     try:
         server.start()
-        with registered(plane, server.url, server.files.ca.read_bytes()), running_controller(plane) as ours:
-            yield ours
+        with registered(plane, server.url, server.files.ca.read_bytes()), running_controller(plane) as started:
+            yield started
     finally:
         server.process.kill()
 
 
 def grant_controller_rbac(plane: ControlPlane) -> None:
-    """Gives the controller's service account what the chart gives it: the rules of its file in all namespaces, and the
-    Lease in its own. Once is enough."""
+    """Grants the controller's service account the chart's permissions: its ClusterRole, and the Lease in its namespace.
+    Does nothing if they exist."""
     try:
         grant(plane.api(), USER, yaml.safe_load(RULES.read_text()), name="modelfit-controller")
     except ApiError as refusal:

@@ -23,10 +23,10 @@ from testbed.waiting import wait_for
 
 
 class ControlPlane:
-    """Four processes, their data and their identities. A context manager: entered it is ready, left it is gone.
+    """Four processes, their data and their identities. A context manager: ready on entry, removed on exit.
 
-    `server` is its URL and `ca` the file to trust it by. `etcd`, `apiserver`, `controller_manager` and `scheduler` are
-    the processes, to be stopped and restarted one by one. Raises NoAssetsError where the binaries are missing.
+    `server` is the API server's URL and `ca` the file with its CA. `etcd`, `apiserver`, `controller_manager` and
+    `scheduler` are Processes that can be stopped and restarted. Raises NoAssetsError if the binaries are missing.
     """
 
     def __init__(self, options: Options | None = None) -> None:
@@ -82,12 +82,12 @@ class ControlPlane:
         self.controller_manager.start()
         self.scheduler.start()
         self.scheduler.wait_url(f"https://{LOOPBACK}:{self._scheduler_port}/healthz")
-        # Made by kube-controller-manager, so its controllers run; and without it no pod is admitted to `default`.
+        # kube-controller-manager creates it, so its controllers run. Without it `default` admits no pod.
         account = path("ServiceAccount", "default", "default")
         wait_for("the service account of `default` exists", lambda: self.api().find(account))
 
     def close(self) -> None:
-        """Ends everything at once and removes the data; only the logs stay, until the tests' process ends."""
+        """Kills the processes and removes the data. The logs stay until the test process ends."""
         for process in self.processes():
             process.kill()
         for api in self._apis.values():
@@ -98,8 +98,8 @@ class ControlPlane:
         return (self.scheduler, self.controller_manager, self.apiserver, self.etcd)
 
     def start_apiserver(self, *, runtime_config: Mapping[str, bool] | None = None) -> None:
-        """Starts the API server on its port and data, ready when this returns; from now on with other API versions
-        where `runtime_config` is given."""
+        """Starts the API server on its port and data, and waits until it is ready. `runtime_config` changes the served
+        API versions from now on."""
         if runtime_config is not None:
             self.options = dataclasses.replace(self.options, runtime_config=runtime_config)
         flags = servers.apiserver(self._port, self._etcd_port, self._files, self.options)
@@ -108,10 +108,10 @@ class ControlPlane:
         self.apiserver.wait_url(f"{self.server}/readyz", ca=self.ca, timeout=60)
 
     def stop_apiserver(self, *, kill: bool = False) -> None:
-        """Stops it as an upgrade does; `kill` as a crash does. The data stay, the other processes go on.
+        """Stops it as an upgrade does, or with `kill` as a crash does. The data stay; the other processes keep running.
 
-        They notice that it is back when their back-off (up to half a minute) ends, and until then the scheduler places
-        pods by what it knew before. So not on the shared control plane: later tests would run on stale caches.
+        They reconnect when their back-off (up to 30 seconds) ends. Until then the scheduler places pods from a stale
+        cache, so do not use this on the shared control plane.
         """
         if kill:
             self.apiserver.kill()
@@ -119,21 +119,21 @@ class ControlPlane:
             self.apiserver.stop()
 
     def token(self, user: str = ADMIN) -> str:
-        """The user's bearer token; a new one at each call for a service account. See `identities`."""
+        """The user's bearer token; for a service account a new one at each call. See `identities`."""
         if user.startswith(identities.SERVICE_ACCOUNT):
             return identities.service_account_token(self.api(), user)
         if user not in self._tokens:
-            raise ValueError(f"no user {user!r}: name it in Options.users (there are {', '.join(self._tokens)})")
+            raise ValueError(f"no user {user!r}: name it in Options.users (defined are {', '.join(self._tokens)})")
         return self._tokens[user]
 
     def api(self, user: str = ADMIN) -> Api:
-        """The client of that user, the same at each call."""
+        """The API client of that user, the same at each call."""
         if user not in self._apis:
             self._apis[user] = Api(self.server, self.ca, self.token(user))
         return self._apis[user]
 
     def kubeconfig(self, user: str = ADMIN, *, server: str | None = None) -> Path:
-        """A kubeconfig of that user; `server` where the way there is not the direct one (a TCPProxy's `url`)."""
+        """A kubeconfig of that user. `server` replaces the API server's URL (a TCPProxy's `url`)."""
         key = hashlib.sha256(f"{user} {server}".encode()).hexdigest()[:10]
         file = self._folder / f"kubeconfig-{key}.yaml"
         if file.exists():
@@ -154,7 +154,7 @@ class ControlPlane:
         return str(self.api().get("/metrics")["text"])
 
     def metric(self, name: str, /, **labels: str) -> float:
-        """The sum of the API server's samples of that name with those labels; 0 where there are none."""
+        """The sum of the API server's samples of that name with those labels; 0 if there are none."""
         return metrics.sum_samples(self.metrics(), name, **labels)
 
     def memory(self) -> dict[str, int]:
@@ -163,7 +163,7 @@ class ControlPlane:
 
 
 def _write_account_keys(private: Path, public: Path) -> None:
-    """What service account tokens are signed with and checked by."""
+    """The key pair that signs and verifies service account tokens."""
     key = ec.generate_private_key(ec.SECP256R1())
     private.write_bytes(certificates.private_pem(key))
     public.write_bytes(

@@ -1,4 +1,4 @@
-"""A device as a DRA driver publishes it in a ResourceSlice, and a DeviceClass as its chart ships it."""
+"""Devices as DRA drivers publish them in ResourceSlices, and DeviceClasses."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ RESOURCE_GROUP = "resource.k8s.io"
 
 @dataclass(frozen=True)
 class Version:
-    """An attribute of type version, e.g. Version("9.0.0"); a plain str is one of type string."""
+    """An attribute of type version, e.g. Version("9.0.0"). A plain str is one of type string."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class SharedCapacity:
-    """A capacity that claims take parts of: `value` in all, a claim that names nothing takes `default` (None: all of
-    it), one that names an amount has it rounded up to `minimum` and then to a multiple of `step`."""
+    """A capacity with a request policy, of which claims consume parts.
+
+    A claim that does not request it consumes `default` (None: all of it). A requested amount is rounded up to `minimum`
+    and then to a multiple of `step`.
+    """
 
     value: str
     minimum: str
@@ -44,8 +47,8 @@ class Device:
     shareable: bool = False
     taints: Sequence[Mapping[str, str]] = ()
 
-    def wire(self, version: str) -> JsonObject:
-        """Its entry in `spec.devices` of a ResourceSlice of resource.k8s.io/`version` (v1, v1beta2 or v1beta1)."""
+    def manifest(self, version: str) -> JsonObject:
+        """The entry in `spec.devices` of a ResourceSlice of that resource.k8s.io version (v1, v1beta2 or v1beta1)."""
         body: JsonObject = {"attributes": {name: _attribute(value) for name, value in self.attributes.items()}}
         if self.capacity:
             body["capacity"] = {name: _capacity(value) for name, value in self.capacity.items()}
@@ -58,7 +61,7 @@ class Device:
 
 @dataclass(frozen=True)
 class DeviceClass:
-    """A DeviceClass: its name, its one CEL selector, and the extended resource that it stands in for, if any."""
+    """A DeviceClass with one CEL selector and, if set, an extended resource name."""
 
     name: str
     selector: str
@@ -77,7 +80,7 @@ class DeviceClass:
 
 
 def resource_slice(name: str, driver: str, node: str, devices: Sequence[Device], version: str = "v1") -> JsonObject:
-    """The only slice of the driver's pool on that node."""
+    """The only ResourceSlice of the driver's pool on that node."""
     return {
         "apiVersion": f"{RESOURCE_GROUP}/{version}",
         "kind": "ResourceSlice",
@@ -86,13 +89,13 @@ def resource_slice(name: str, driver: str, node: str, devices: Sequence[Device],
             "driver": driver,
             "nodeName": node,
             "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-            "devices": [device.wire(version) for device in devices],
+            "devices": [device.manifest(version) for device in devices],
         },
     }
 
 
 def _attribute(value: Attribute) -> JsonObject:
-    # bool first: it is an int as well.
+    # bool first: a bool is an int.
     if isinstance(value, bool):
         return {"bool": value}
     if isinstance(value, int):
@@ -110,5 +113,5 @@ def _capacity(value: Capacity) -> JsonObject:
 
 
 def optional_memory(memory: str | None) -> dict[str, Capacity]:
-    """The capacity of a device that publishes `memory` only where it could be read."""
+    """The capacity of a device whose driver publishes `memory` only if it can read it."""
     return {} if memory is None else {"memory": memory}

@@ -1,4 +1,4 @@
-"""What a failed test leaves to look at: the logs that its processes wrote while it ran."""
+"""Keeps the logs that a failed test's processes wrote."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 from testbed import workspace
 from testbed.programs import REPOSITORY
 
-KEPT = REPOSITORY / ".logs"
+FOLDER = REPOSITORY / ".logs"
 
 
 def save_logs(test: str, since: float) -> Path | None:
-    """Copies the logs written since that time (seconds since 1970) to `.logs/<test>/`; None where there are none."""
+    """Copies the logs written since that time (seconds since 1970) to `.logs/<test>/`; None if there are none."""
     logs = workspace.current().logs
     written = [log for log in logs.rglob("*.log") if log.stat().st_mtime >= since and log.stat().st_size > 0]
     if not written:
         return None
-    kept = KEPT / re.sub(r"[^\w.\[\]-]+", "_", test)
-    shutil.rmtree(kept, ignore_errors=True)
+    folder = FOLDER / re.sub(r"[^\w.\[\]-]+", "_", test)
+    shutil.rmtree(folder, ignore_errors=True)
     for log in written:
-        copy = kept / log.relative_to(logs)
+        copy = folder / log.relative_to(logs)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(log, copy)
-    return kept
+    return folder

@@ -1,7 +1,7 @@
-"""Who calls the API server: tokens and kubeconfig files.
+"""Users of the API server: tokens and kubeconfig files.
 
-`admin` is in `system:masters`. A name `system:serviceaccount:<namespace>:<name>` gets a real service account (made if
-missing) and a real token of it. Any other user has to be named, with its groups, in `Options.users`.
+`admin` is in `system:masters`. `system:serviceaccount:<namespace>:<name>` is a real service account with a real token,
+created if missing. Any other user must be listed with its groups in `Options.users`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SERVICE_ACCOUNT = "system:serviceaccount:"
 
 
 def write_tokens(file: Path, users: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Writes the API server's token file for the admin and `users` (name: groups). The token of each."""
+    """Writes the API server's token file for `admin` and `users` (name to groups). Returns the token of each."""
     groups = {ADMIN: ("system:masters",), **users}
     tokens = {user: secrets.token_hex(16) for user in groups}
     with file.open("w", newline="") as out:
@@ -31,13 +31,13 @@ def write_tokens(file: Path, users: Mapping[str, Sequence[str]]) -> dict[str, st
 
 
 def service_account_token(api: Api, user: str, *, seconds: int = 3600) -> str:
-    """A new token of a service account, which is made with its namespace where missing. At least 600 seconds long."""
+    """A new token of a service account, which is created with its namespace if missing. `seconds` is at least 600."""
     namespace, _, name = user.removeprefix(SERVICE_ACCOUNT).partition(":")
-    wanted: list[JsonObject] = [
+    manifests: list[JsonObject] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}},
     ]
-    for manifest in wanted:
+    for manifest in manifests:
         try:
             api.create(manifest)
         except ApiError as refusal:
@@ -53,12 +53,12 @@ def service_account_token(api: Api, user: str, *, seconds: int = 3600) -> str:
 
 
 def write_kubeconfig(file: Path, *, server: str, ca: Path, user: str, token: str) -> Path:
-    """A kubeconfig with everything inline, as a cluster's administrator hands it out."""
-    authority = base64.b64encode(ca.read_bytes()).decode()
+    """Writes a kubeconfig with inline credentials."""
+    ca_data = base64.b64encode(ca.read_bytes()).decode()
     config = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "test", "cluster": {"server": server, "certificate-authority-data": authority}}],
+        "clusters": [{"name": "test", "cluster": {"server": server, "certificate-authority-data": ca_data}}],
         "users": [{"name": user, "user": {"token": token}}],
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": user, "namespace": "default"}}],
         "current-context": "test",

@@ -1,4 +1,4 @@
-"""Pods as the webhook leaves them, for tests of the controller that can do without the webhook."""
+"""Pods as the webhook injects them, for tests of the controller that need no webhook."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def injected_pod(
     claim: str | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> JsonObject:
-    """A pod that waits for `claim`, by default one of a name that nobody else has."""
+    """A pod that references `claim`, by default a claim with a unique name."""
     claim = claim or f"llama-7b-claim-{secrets.token_hex(5)}"
     return pod(
         name,
@@ -36,36 +36,36 @@ def injected_pod(
 
 
 def create_all(namespace: Namespace, manifests: Sequence[JsonObject], *, clients: int = 16) -> list[JsonObject]:
-    """Creates them, several at a time; the objects as created, in order."""
+    """Creates the objects concurrently and returns them as created, in order."""
     with ThreadPoolExecutor(clients) as pool:
         return list(pool.map(namespace.create, manifests))
 
 
 def managed_claims(namespace: Namespace) -> list[JsonObject]:
-    """The claims here that the controller made."""
+    """The claims in the namespace that the controller created."""
     return namespace.api.list(namespace.path("ResourceClaim"), labelSelector="app.kubernetes.io/managed-by=modelfit")
 
 
 def owner_uids(claims: Sequence[JsonObject]) -> list[str]:
-    """The uid of each claim's pod."""
+    """The uids of the pods that own the claims."""
     return [reference["uid"] for claim in claims for reference in claim["metadata"].get("ownerReferences", [])]
 
 
 def wait_each_pod_has_its_claim(namespace: Namespace, *, timeout: float = 60) -> list[JsonObject]:
-    """Waits until every pod here has a claim under the name that it waits for, owned by it, and no other claim of ours
-    is here. The claims."""
+    """Waits until every injected pod owns a claim of the name that it references and no other managed claim exists.
+    Returns the claims."""
 
     def pairs() -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
-        pods = [made["metadata"] for made in namespace.pods("llmfit.ai/injected=true")]
-        wanted = {(made["annotations"]["llmfit.ai/claim"], made["uid"]) for made in pods}
-        there = managed_claims(namespace)
-        return wanted, {(claim["metadata"]["name"], uid) for claim in there for uid in owner_uids([claim])}
+        pods = [each["metadata"] for each in namespace.pods("llmfit.ai/injected=true")]
+        expected = {(each["annotations"]["llmfit.ai/claim"], each["uid"]) for each in pods}
+        claims = managed_claims(namespace)
+        return expected, {(claim["metadata"]["name"], uid) for claim in claims for uid in owner_uids([claim])}
 
     wait_for(
         f"each pod in {namespace.name} has its claim",
         pairs,
-        lambda seen: seen[0] == seen[1] and seen[0],
+        lambda found: found[0] == found[1] and found[0],
         timeout=timeout,
-        show=lambda seen: f"{len(seen[0] - seen[1])} without a claim, {len(seen[1] - seen[0])} claims too many",
+        show=lambda found: f"{len(found[0] - found[1])} without a claim, {len(found[1] - found[0])} claims too many",
     )
     return managed_claims(namespace)

@@ -1,4 +1,4 @@
-"""The real kubectl, run as any identity."""
+"""Runs the real kubectl."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from testbed.api import JsonObject
 
 @dataclass(frozen=True)
 class Result:
-    """What a command printed and its exit code. kubectl prints an admission warning as `Warning: …` on stderr."""
+    """A command's output and exit code. kubectl prints admission warnings as `Warning: …` on stderr."""
 
     stdout: str
     stderr: str
     returncode: int
 
     def ok(self) -> Result:
-        """Itself. Raises AssertionError with what was printed where the command failed."""
+        """Returns itself. Raises AssertionError with the output if the command failed."""
         if self.returncode != 0:
-            raise AssertionError(f"kubectl ended with code {self.returncode}:\n{self.stderr}{self.stdout}")
+            raise AssertionError(f"kubectl exited with code {self.returncode}:\n{self.stderr}{self.stdout}")
         return self
 
     @property
@@ -34,7 +34,7 @@ class Result:
 def kubectl(
     program: Path, kubeconfig: Path, *arguments: str, input: JsonObject | str | None = None, timeout: float = 60
 ) -> Result:
-    """Runs kubectl with that kubeconfig. `input` is its standard input; an object is sent as JSON (use `-f -`)."""
+    """Runs kubectl with that kubeconfig. `input` is its standard input; an object becomes JSON (use `-f -`)."""
     home = kubeconfig.parent
     done = subprocess.run(
         [str(program), "--cache-dir", str(home / "kubectl-cache"), *arguments],

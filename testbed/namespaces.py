@@ -1,4 +1,4 @@
-"""A namespace of its own for each test, and what tests do to the pods and claims in it."""
+"""A namespace per test, with its pods, claims and Events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from testbed.waiting import wait_for
 
 
 class Namespace:
-    """A new namespace `name`, in which the tests act as `api`. `version` is that of resource.k8s.io to speak."""
+    """Creates a namespace and acts in it through `api`. `version` is the resource.k8s.io version of claims."""
 
     def __init__(self, api: Api, *, labels: Mapping[str, str] | None = None, version: str = "v1") -> None:
         self.api = api
@@ -20,16 +20,16 @@ class Namespace:
         metadata = {"name": self.name, "labels": dict(labels or {})}
         api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         account = path("ServiceAccount", self.name, "default")
-        # Admission refuses every pod until kube-controller-manager has made it.
+        # Admission denies every pod until kube-controller-manager has created it.
         wait_for(f"namespace {self.name} has its service account", lambda: api.find(account))
 
     def path(self, kind: str, name: str | None = None, subresource: str | None = None) -> str:
-        """The URL path of a kind in this namespace, in the spoken version of resource.k8s.io."""
+        """The URL path of a kind in this namespace."""
         version = f"resource.k8s.io/{self.version}" if kind.startswith("ResourceClaim") else None
         return path(kind, self.name, name, subresource, api_version=version)
 
     def create(self, manifest: JsonObject, **query: str) -> JsonObject:
-        """Creates it here; `dryRun="All"` for a dry run. Raises ApiError."""
+        """Creates an object in this namespace; `dryRun="All"` for a dry run. Raises ApiError."""
         return self.api.create(manifest, self.name, **query)
 
     def pod(self, name: str) -> JsonObject:
@@ -42,13 +42,13 @@ class Namespace:
         return self.api.list(self.path("ResourceClaim"))
 
     def events(self, *, name: str | None = None, reason: str | None = None) -> list[JsonObject]:
-        """The Events here about the object called `name` and with that reason, where given."""
-        wanted = {"involvedObject.name": name, "reason": reason}
-        selector = ",".join(f"{field}={value}" for field, value in wanted.items() if value is not None)
+        """The Events in this namespace, filtered by the object's name and the reason if given."""
+        fields = {"involvedObject.name": name, "reason": reason}
+        selector = ",".join(f"{field}={value}" for field, value in fields.items() if value is not None)
         return self.api.list(self.path("Event"), fieldSelector=selector)
 
     def wait_bound(self, name: str, *, timeout: float = 30) -> JsonObject:
-        """Waits until the scheduler has placed the pod; the pod then. What kept it shows in its conditions."""
+        """Waits until the pod is bound to a node and returns it. A timeout shows its conditions."""
         return wait_for(
             f"pod {self.name}/{name} is bound to a node",
             lambda: self.pod(name),
@@ -58,7 +58,7 @@ class Namespace:
         )
 
     def wait_claims(self, count: int, *, timeout: float = 30) -> list[JsonObject]:
-        """Waits until there are exactly so many claims here; the claims then."""
+        """Waits until this namespace has exactly `count` claims and returns them."""
         return wait_for(
             f"namespace {self.name} has {count} claims",
             self.claims,
@@ -67,7 +67,7 @@ class Namespace:
         )
 
     def set_phase(self, name: str, phase: str) -> None:
-        """What a kubelet would report: Running, Succeeded or Failed."""
+        """Reports a phase as a kubelet does: Running, Succeeded or Failed."""
         ended = phase in ("Succeeded", "Failed")
         ready = {"type": "Ready", "status": "True" if phase == "Running" else "False"}
         status: JsonObject = {"phase": phase, "conditions": [ready]}
@@ -76,19 +76,19 @@ class Namespace:
         self.api.patch(self.path("Pod", name, "status"), {"status": status}, "application/strategic-merge-patch+json")
 
     def delete_pod(self, name: str) -> None:
-        """With no grace: there is no kubelet to confirm the end of a bound pod."""
+        """Without a grace period: there is no kubelet to confirm that a bound pod has ended."""
         self.api.delete(self.path("Pod", name), force=True)
 
     def finish_deletions(self) -> None:
-        """What kubelets would do: ends the pods that were deleted with a grace period (by a rollout, say)."""
+        """Ends pods that were deleted with a grace period (by a rollout, for example), as kubelets do."""
         for pod in self.pods():
             if "deletionTimestamp" in pod["metadata"]:
                 self.api.delete_if_exists(self.path("Pod", pod["metadata"]["name"]), force=True)
 
     def close(self) -> None:
-        """Deletes the namespace and waits until its pods and claims are gone, so that they hold no device any more."""
+        """Deletes the namespace and waits until its pods and claims are gone and hold no devices."""
         self.api.delete_if_exists(path("Namespace", None, self.name))
-        # Nothing can be created here from now on, so the pods stay gone.
+        # Nothing can be created in a terminating namespace, so no pod comes back.
         self.api.delete(self.path("Pod"), force=True)
         wait_for(
             f"nothing is left in namespace {self.name}",

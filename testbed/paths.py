@@ -1,4 +1,4 @@
-"""Where the API server keeps each kind: one table, and the URL paths made from it."""
+"""The API resource of each kind, and its URL paths."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Resource(NamedTuple):
-    """How a kind is addressed: its API version (unless another is asked for), its plural, and whether namespaced."""
+    """A kind's default API version, its plural and its scope."""
 
     api_version: str
     plural: str
@@ -56,10 +56,9 @@ def path(
     *,
     api_version: str | None = None,
 ) -> str:
-    """The URL path of a collection, an object or its subresource; of all namespaces where none is given.
+    """The URL path of a collection, an object or a subresource; without `namespace` the one of all namespaces.
 
-    `path("Pod", "a", "web", "status")` is `/api/v1/namespaces/a/pods/web/status`. Raises KeyError for a kind that is
-    not in the table.
+    `path("Pod", "a", "web", "status")` is `/api/v1/namespaces/a/pods/web/status`. Raises KeyError for an unknown kind.
     """
     resource = KINDS[kind]
     version = api_version or resource.api_version

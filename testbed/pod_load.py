@@ -1,4 +1,4 @@
-"""Pods created at a rate: the API server is driven by a process of its own, so that who measures is not in the way."""
+"""Creates pods at a fixed rate from a separate process, so that the measuring test does not slow the clients down."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ CLIENTS = 32
 
 @dataclass
 class LoadResult:
-    """What came of it."""
+    """The result of a run."""
 
     seconds: float = 0.0
-    """From the first pod's turn to the last one's answer."""
+    """From the first pod's due time to the last answer."""
     last: JsonObject = field(default_factory=dict)
     """The pod that was created last."""
     times: list[float] = field(default_factory=list)
-    """Seconds that each pod took that was admitted, from when it was its turn: who comes late waits."""
+    """Seconds per admitted pod, from its due time: a late start counts."""
     refused: list[str] = field(default_factory=list)
 
     @property
     def per_second(self) -> float:
-        """Pods that were admitted."""
+        """Admitted pods per second."""
         return len(self.times) / self.seconds
 
     def __str__(self) -> str:
@@ -41,16 +41,16 @@ class LoadResult:
 def create_pods_at_rate(
     plane: ControlPlane, namespace: str, manifest: JsonObject, *, per_second: float, seconds: float
 ) -> LoadResult:
-    """Creates that pod so many times, in dry runs: all of admission, and nothing to clean up."""
+    """Creates the pod in dry runs: the whole of admission, and nothing to clean up."""
     arguments = (plane.server, plane.ca, plane.token(), namespace, manifest, per_second, seconds)
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-        return process.submit(_drive, *arguments).result()
+        return process.submit(_create_pods, *arguments).result()
 
 
-def _drive(
+def _create_pods(
     server: str, ca: Path, token: str, namespace: str, manifest: JsonObject, per_second: float, seconds: float
 ) -> LoadResult:
-    api, driven = Api(server, ca, token, connections=CLIENTS), LoadResult()
+    api, result = Api(server, ca, token, connections=CLIENTS), LoadResult()
     turns = iter(range(int(per_second * seconds)))
     lock = threading.Lock()
     began = time.monotonic()
@@ -64,15 +64,15 @@ def _drive(
             due = began + turn / per_second
             time.sleep(max(0.0, due - time.monotonic()))
             try:
-                driven.last = api.create(manifest, namespace, dryRun="All")
-                driven.times.append(time.monotonic() - due)
+                result.last = api.create(manifest, namespace, dryRun="All")
+                result.times.append(time.monotonic() - due)
             except ApiError as refusal:
-                driven.refused.append(str(refusal))
+                result.refused.append(str(refusal))
 
     threads = [threading.Thread(target=create) for _ in range(CLIENTS)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    driven.seconds = time.monotonic() - began
-    return driven
+    result.seconds = time.monotonic() - began
+    return result

@@ -1,4 +1,4 @@
-"""Pod manifests, and the workloads that make pods."""
+"""Manifests of pods and workloads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from testbed.api import JsonObject
 
 IMAGE = "registry.invalid/app:1"
-"""Nothing ever runs here."""
+"""Never pulled: no node runs containers."""
 
 
 def pod(
@@ -21,8 +21,8 @@ def pod(
     templates: Mapping[str, str] | None = None,
     **spec: object,
 ) -> JsonObject:
-    """A Pod. `claims` maps the pod's own name for a claim to a ResourceClaim, `templates` to a ResourceClaimTemplate;
-    the first container uses them all. `spec` adds to `spec` or replaces what is there."""
+    """A Pod. `claims` maps names of `spec.resourceClaims` to ResourceClaims, `templates` to ResourceClaimTemplates; the
+    first container uses all of them. `spec` adds fields to the pod's spec or replaces them."""
     metadata: JsonObject = {"name": name} if name else {}
     if generate_name:
         metadata["generateName"] = generate_name
@@ -39,19 +39,19 @@ def deployment(name: str, replicas: int, annotations: Mapping[str, str] | None =
 
 
 def stateful_set(name: str, replicas: int, annotations: Mapping[str, str] | None = None, **spec: object) -> JsonObject:
-    """A StatefulSet that makes all its pods at once, since none of them ever becomes ready."""
+    """A StatefulSet that creates all its pods in parallel, since none ever becomes ready."""
     made = _replicated("StatefulSet", name, replicas, annotations, spec)
     made["spec"] |= {"serviceName": name, "podManagementPolicy": "Parallel"}
     return made
 
 
 def job(name: str, annotations: Mapping[str, str] | None = None, **spec: object) -> JsonObject:
-    """A Job of one pod that is never tried again."""
+    """A Job with one pod and no retries."""
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": _job(name, annotations, spec)}
 
 
 def cron_job(name: str, annotations: Mapping[str, str] | None = None, **spec: object) -> JsonObject:
-    """A CronJob for every minute."""
+    """A CronJob that runs every minute."""
     return {
         "apiVersion": "batch/v1",
         "kind": "CronJob",

@@ -1,4 +1,4 @@
-"""Child processes that never outlive the tests: started, watched, stopped, killed and started again."""
+"""Child processes that never outlive the test process."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from testbed import die_with_parent, workspace
 from testbed.waiting import wait_for
 
 _starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="starter")
-"""Starts every process. The kernel ties a child to the *thread* that made it, so that thread lives until exit."""
+"""Starts every process. The kernel kills a child when the *thread* that started it ends: this one lives until exit."""
 
 
 class ProcessExitedError(Exception):
-    """A process ended that should be running; the text has its exit code and the end of its output."""
+    """A process that should run has exited. The message has its exit code and the end of its output."""
 
 
 class Process:
-    """One program: its arguments stay the same over `start`, `stop`, `kill` and `restart`, its output goes to `log`.
+    """A program with fixed arguments that can be started repeatedly. Its output goes to `log`.
 
-    `stop` and `kill` leave nothing of it: the process group that it leads is killed after it.
+    `stop` and `kill` also kill its process group.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Raises ProcessExitedError where it was not started, or was stopped."""
+        """Raises ProcessExitedError if it was not started or was stopped."""
         if self._child is None:
             raise ProcessExitedError(f"{self.name} is not started")
         return self._child.pid
@@ -65,10 +65,10 @@ class Process:
         self._child = _starter.submit(self._spawn).result()
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        tied = [sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid()), *self.arguments]
+        command = [sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid()), *self.arguments]
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                tied,
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -78,11 +78,11 @@ class Process:
             )
 
     def stop(self, grace: float = 30) -> int:
-        """SIGTERM, after `grace` seconds SIGKILL. Its exit code, negative for a signal; 0 if not started."""
+        """Sends SIGTERM, and SIGKILL after `grace` seconds. The exit code, negative for a signal; 0 if not started."""
         return self._end(signal.SIGTERM, grace)
 
     def kill(self) -> None:
-        """SIGKILL, at once, to it and to what it started."""
+        """Sends SIGKILL to it and its children."""
         self._end(signal.SIGKILL, 10)
 
     def restart(self) -> None:
@@ -98,19 +98,19 @@ class Process:
             child.wait(grace)
         except subprocess.TimeoutExpired:
             child.kill()
-        # Mostly nothing of the group is left.
+        # Usually the group is empty by now.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         return child.wait()
 
     def wait(self, seconds: float = 30) -> int:
-        """Waits for it to end by itself. The exit code. Raises subprocess.TimeoutExpired."""
+        """Waits until it exits by itself. Returns the exit code. Raises subprocess.TimeoutExpired."""
         if self._child is None:
             raise ProcessExitedError(f"{self.name} is not started")
         return self._child.wait(seconds)
 
     def output(self) -> str:
-        """All that it printed, over all its starts."""
+        """The output of all its starts."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def check(self) -> None:
@@ -119,12 +119,12 @@ class Process:
             raise ProcessExitedError(f"{self.name} is not started")
         if self._child.poll() is not None:
             code, end = self._child.returncode, "\n".join(self.output().splitlines()[-15:])
-            raise ProcessExitedError(f"{self.name} ended with code {code}; the end of {self.log}:\n{end}")
+            raise ProcessExitedError(f"{self.name} exited with code {code}; the end of {self.log}:\n{end}")
 
     def wait_url(self, url: str, *, ca: Path | None = None, timeout: float = 30) -> None:
-        """Waits until `url` answers 200. Raises ProcessExitedError at once if the process ends, else WaitTimeoutError.
+        """Waits until `url` returns 200. Raises ProcessExitedError as soon as the process exits, else WaitTimeoutError.
 
-        `ca` is what an https certificate is checked against; without it, it is not checked.
+        An https certificate is verified against `ca`, and not verified without it.
         """
         opener = _opener(ca)
 
@@ -139,23 +139,23 @@ class Process:
             except OSError as trouble:
                 return str(trouble)
 
-        wait_for(f"{self.name} answers 200 on {url}", status, lambda seen: seen == 200, timeout=timeout)
+        wait_for(f"{self.name} returns 200 on {url}", status, lambda found: found == 200, timeout=timeout)
 
     def memory(self) -> int:
-        """Resident bytes, of it and of all that it started (which share some of them)."""
+        """Resident bytes of it and its children, shared pages counted repeatedly."""
         return sum(_resident(pid) for pid in _group(self.pid))
 
     def peak(self) -> int:
-        """The most bytes that have been resident, of it and its children."""
+        """Peak resident bytes of it and its children."""
         return sum(_peak(pid) for pid in _group(self.pid))
 
     def cpu(self) -> float:
-        """Seconds of CPU time so far, of it and of all that it started and that still runs."""
+        """Seconds of CPU time so far, of it and its running children."""
         return sum(_cpu(pid) for pid in _group(self.pid))
 
 
 def _opener(ca: Path | None) -> urllib.request.OpenerDirector:
-    """Never through a proxy of the environment: everything here is on loopback."""
+    """Ignores proxies of the environment: all servers are on loopback."""
     context = ssl.create_default_context(cafile=ca)
     if ca is None:
         context.check_hostname = False
@@ -164,7 +164,7 @@ def _opener(ca: Path | None) -> urllib.request.OpenerDirector:
 
 
 def _group(leader: int) -> list[int]:
-    """The processes of a session, by the sixth field of /proc/<pid>/stat."""
+    """The process ids of a session, from the sixth field of /proc/<pid>/stat."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

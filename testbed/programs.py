@@ -1,4 +1,4 @@
-"""The program under test as real processes: `modelfit serve`, `modelfit controller`, any `modelfit …` that stays."""
+"""The product as processes: `modelfit serve` and any other `modelfit …`."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 def modelfit(name: str, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> Process:
-    """`modelfit <arguments>` as a process that is not started yet; `environment` adds to the tests' own.
+    """`modelfit <arguments>` as a process that is not started yet. `environment` adds to the test process's own.
 
-    The console script beside the running Python where it is installed, else the module.
+    Runs the console script beside the running Python if it is installed, else the module.
     """
     script = Path(sys.executable).with_name("modelfit")
     command = [script] if script.exists() else [sys.executable, "-m", "webhook.cli"]
-    # Tracebacks and prints must be in the log when it is looked at, not in a buffer.
+    # Unbuffered, so that the log is complete when a test reads it.
     merged = {**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})}
     return Process(name, [*command, *arguments], workspace.current().log(name), environment=merged, folder=REPOSITORY)
 
 
 @dataclass(frozen=True)
 class WebhookServer:
-    """`modelfit serve` with a certificate of the tests. `url` has no path; `files.ca` is what to trust it by."""
+    """`modelfit serve` with a test certificate. `url` has no path; `files.ca` is the CA."""
 
     process: Process
     url: str
     files: Pair
 
     def start(self) -> None:
-        """Starts it (again); ready when this returns."""
+        """Starts the process and waits until it is healthy."""
         self.process.start()
         self.process.wait_url(f"{self.url}/healthz", ca=self.files.ca)
 
 
 def webhook_server(*arguments: str | Path, environment: Mapping[str, str] | None = None) -> WebhookServer:
-    """A webhook server that is not started yet, on a port that stays its own. `arguments` follow those needed."""
+    """A webhook server that is not started yet, on a fixed port. `arguments` follow the required ones."""
     folder = workspace.current().folder("webhook")
     files, port = mint(folder), free_port()
     fixed = ("serve", "--host", LOOPBACK, "--port", str(port), "--cert", files.certificate, "--key", files.key)

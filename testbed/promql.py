@@ -1,6 +1,6 @@
-"""Prometheus' answers to the queries of the alert rules, over pages that were scraped: as much of PromQL as they use.
+"""Evaluates the alert rules over scraped pages: the part of PromQL that the rules use.
 
-As in Prometheus a counter that is absent is not 0: `increase` sees nothing of what a series begins with.
+As in Prometheus, an absent counter is not 0: `increase` ignores the first value of a series.
 """
 
 import math
@@ -20,7 +20,7 @@ Points: TypeAlias = list[tuple[float, float]]
 
 NAME = "__name__"
 LOOKBACK = 300.0
-"""Seconds for which a sample counts as the present one."""
+"""Seconds for which a sample is current."""
 
 _OPERATORS: Mapping[str, Callable[[float, float], float]] = {
     "+": operator.add,
@@ -33,17 +33,17 @@ _AGGREGATIONS: Mapping[str, Callable[[Iterable[float]], float]] = {"sum": sum, "
 
 
 class Prometheus:
-    """`scrape` in the order of time, then `alert`."""
+    """Call `scrape` in order of time, then `alert`."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
         self._points: dict[Labels, Points] = {}
 
     def scrape(self, at: float, pages: Mapping[str, str]) -> None:
-        """The page of each pod at that time, in seconds."""
+        """Stores the page of each pod at time `at` (seconds)."""
         self.times.append(at)
         for pod, page in pages.items():
-            # Told their types, the parser gives counters other names.
+            # With type comments the parser renames counters.
             samples = "".join(line for line in page.splitlines(keepends=True) if not line.startswith("#"))
             for family in text_string_to_metric_families(samples):
                 for sample in family.samples:
@@ -78,7 +78,7 @@ class Prometheus:
                 return _binary(str(node.op), self._value(node.lhs, at), self._value(node.rhs, at))
             case promql_parser.Call():
                 return self._call(node.func.name, node.args, at)
-        raise ValueError(f"{node}: not among what the alerts use")
+        raise ValueError(f"{node}: not supported")
 
     def _vector(self, node: promql_parser.Expr, at: float) -> Vector:
         value = self._value(node, at)
@@ -109,12 +109,12 @@ class Prometheus:
                 }
                 by = seconds if name == "rate" else 1.0
                 return {labels: value / by for labels, value in found.items() if value is not None}
-        raise ValueError(f"{name}: not among what the alerts use")
+        raise ValueError(f"{name}: not supported")
 
     def _instant(self, selector: promql_parser.VectorSelector, at: float) -> Vector:
         at -= (selector.offset or timedelta()).total_seconds()
         last = max((each for each in self.times if at - LOOKBACK < each <= at), default=None)
-        # What the last scrape did not show any more is stale.
+        # A series that is missing from the last scrape is stale.
         return {
             _unnamed(labels): value
             for labels, points in self._selected(selector)
@@ -167,8 +167,8 @@ def _binary(op: str, left: float | Vector, right: float | Vector) -> float | Vec
 
 
 def _increase(points: Points, at: float, seconds: float) -> float | None:
-    """`extrapolatedRate` of promql/functions.go: to the ends of the range if the points come near them, and never
-    below 0 at its beginning."""
+    """As `extrapolatedRate` in promql/functions.go: extrapolates to the ends of the range if the points are close to
+    them, and never below 0 at its start."""
     if len(points) < 2:
         return None
     values = [value for _, value in points]
@@ -186,7 +186,7 @@ def _increase(points: Points, at: float, seconds: float) -> float | None:
 
 
 def _quantiles(quantile: float, buckets: Vector) -> Vector:
-    """By the rest of the labels; NaN where nothing was counted."""
+    """The quantile per set of other labels; NaN if nothing was counted."""
     rest: dict[Labels, list[tuple[float, float]]] = {}
     for labels, count in buckets.items():
         others = frozenset(each for each in labels if each[0] != "le")
@@ -203,4 +203,4 @@ def _quantile(quantile: float, buckets: list[tuple[float, float]]) -> float:
         if count >= rank:
             return low if math.isinf(high) else low + (high - low) * (rank - below) / (count - below)
         low, below = high, count
-    raise AssertionError("the last bucket has all")
+    raise AssertionError("the last bucket has all observations")

@@ -1,4 +1,4 @@
-"""Giving an identity of the tests exactly the permissions it should have."""
+"""Grants permissions to the users of a control plane."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from testbed.identities import SERVICE_ACCOUNT
 
 
 def grant(api: Api, user: str, rules: Sequence[JsonObject], *, name: str = "granted-by-test") -> None:
-    """A ClusterRole `name` of these `rules`, and its binding to the user (a service account's name is one as well)."""
+    """Creates a ClusterRole `name` with these rules and binds it to `user`, which may be a service account."""
     group = "rbac.authorization.k8s.io"
     metadata = {"name": name}
     api.create(

@@ -1,4 +1,4 @@
-"""The command lines of the four servers. What each flag is there for, and nothing that a default does as well."""
+"""The command lines of the four servers, without flags that only repeat a default."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 LOOPBACK = "127.0.0.1"
 
 _CONTROLLERS = "*,-node-lifecycle-controller,-taint-eviction-controller"
-"""Without the exclusion a Node without a kubelet turns NotReady within a minute and its pods are evicted."""
+"""Without the exclusions a Node without a kubelet becomes NotReady within a minute and its pods are evicted."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Options:
 
     feature_gates    given to every server but etcd, e.g. {"DRAConsumableCapacity": False}
     runtime_config   API versions on and off, e.g. {"resource.k8s.io/v1": False, "resource.k8s.io/v1beta1": True}
-    users            further identities with static tokens: name to groups
+    users            further users with static tokens: name to groups
     *_flags          appended to the server's own; the last of a repeated flag wins
     """
 
@@ -35,7 +35,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Files:
-    """What the servers read; see ControlPlane, which writes them."""
+    """The files that ControlPlane writes for the servers."""
 
     certificate: Path
     key: Path
@@ -54,7 +54,7 @@ def etcd(data: Path, port: int, peer_port: int) -> list[str]:
         f"--listen-peer-urls={peer}",
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=default={peer}",
-        # The data need not outlive the machine.
+        # The data need not survive a crash of the machine.
         "--unsafe-no-fsync",
         "--log-level=warn",
     ]
@@ -76,11 +76,11 @@ def apiserver(port: int, etcd_port: int, files: Files, options: Options) -> list
         f"--token-auth-file={files.tokens}",
         "--authorization-mode=RBAC",
         "--service-cluster-ip-range=10.0.0.0/24",
-        # As kubeadm does: what PodSecurity refuses must be PodSecurity's doing.
+        # As kubeadm does, so that only PodSecurity denies privileged pods.
         "--allow-privileged=true",
-        # No Service points at this server, and nobody should wait for one to be cleaned up when it stops.
+        # No Service points at this server, so stopping it need not wait for endpoints to be removed.
         "--endpoint-reconciler-type=none",
-        # Without it a server that is asked to stop waits a minute for its watchers to go away by themselves.
+        # By default a server that is asked to stop waits a minute for its watches to close.
         "--shutdown-watch-termination-grace-period=1s",
         *versions,
         *options.gates(),

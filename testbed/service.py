@@ -1,10 +1,9 @@
-"""Several webhooks behind one address, called by the API server through a Service, as the chart has them."""
+"""Several webhook replicas behind one Service that the API server calls, as in the chart."""
 
 from __future__ import annotations
 
 import http.client
 import random
-import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from testbed.background import BackgroundThreads
+from testbed.certificates import unverified_tls_context
 from testbed.certified import SERVICE, Installation, Replica
 from testbed.controllers import NAMESPACE
 from testbed.controlplane import ControlPlane
@@ -24,20 +24,20 @@ from testbed.webhooks import chart_webhooks, create_configuration, wait_in_effec
 
 PROBE_SECONDS = 0.25
 FAILED_PROBES = 2
-"""In a row, and it is not ready any more."""
+"""Consecutive failures after which a replica is not ready."""
 STALE_SECONDS = 1.0
-"""How long one that is not ready any more still gets connections: the news takes a moment."""
+"""For how long an unready replica still gets connections: endpoint updates take a moment to arrive."""
 
 
 class Endpoints(BackgroundThreads):
-    """Which webhooks are ready, by probes as a kubelet's. A context manager; `choose` is for a TCPProxy."""
+    """The ready webhooks, found by a kubelet's readiness probes. A context manager; `pick_port` suits a TCPProxy."""
 
     def __init__(self, ports: Sequence[int]) -> None:
         self._used_until = dict.fromkeys(ports, 0.0)
         super().__init__(partial(self._watch, port) for port in ports)
 
-    def choose(self) -> int:
-        """The port of any that is ready. Raises ConnectionRefusedError where none is."""
+    def pick_port(self) -> int:
+        """The port of a random ready webhook. Raises ConnectionRefusedError if none is ready."""
         now = time.monotonic()
         found = [port for port, end in self._used_until.items() if now < end]
         if not found:
@@ -55,7 +55,7 @@ class Endpoints(BackgroundThreads):
 
 
 def is_ready(port: int) -> bool:
-    """Whether the webhook there says so. As for a kubelet, the certificate is not checked."""
+    """Whether the webhook on this port is ready. Like a kubelet, it does not verify the certificate."""
     connection = http.client.HTTPSConnection(LOOPBACK, port, timeout=5, context=unverified_tls_context())
     try:
         connection.request("GET", "/readyz")
@@ -66,42 +66,34 @@ def is_ready(port: int) -> bool:
         connection.close()
 
 
-def unverified_tls_context() -> ssl.SSLContext:
-    """A client's context that trusts everybody, and reads no authorities from the disk for it."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
-
-
 def worker_pids(replica: Replica) -> list[int]:
-    """The process ids of its workers, once it has some."""
+    """The process ids of its workers, once they run."""
     pid = replica.process.pid
 
-    def look() -> list[int]:
+    def children() -> list[int]:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
-    return wait_for(f"webhook {replica.port} has workers", look)
+    return wait_for(f"webhook {replica.port} has workers", children)
 
 
 @dataclass(frozen=True)
 class Service:
-    """`replicas` of the webhook, reached through `relay`, or directly by the port that `endpoints` chooses."""
+    """The webhook's `replicas`, reached through `proxy`, or directly by a port that `endpoints` picks."""
 
     installation: Installation
     replicas: Sequence[Replica]
     endpoints: Endpoints
-    relay: TCPProxy
+    proxy: TCPProxy
 
     def wait_ready(self) -> None:
-        """Until all are ready and the API server trusts and calls them; needs a controller that runs."""
+        """Waits until all replicas are ready and the API server trusts and calls them. Needs a running controller."""
         for each in self.replicas:
             wait_for(f"webhook {each.port} is ready", lambda: is_ready(each.port), timeout=60)  # noqa: B023
         wait_for("the certificate is in place", self.installation.in_place)
         wait_in_effect(self.installation.plane)
 
     def restart(self, replica: Replica) -> int:
-        """Stops one as a rollout does and starts it again, ready when this returns. Its exit code."""
+        """Stops a replica as a rollout does, starts it again and waits until it is ready. Returns its exit code."""
         code = replica.process.stop()
         replica.process.start()
         wait_for(f"webhook {replica.port} is ready again", lambda: is_ready(replica.port), timeout=60)
@@ -112,21 +104,21 @@ class Service:
 def running_webhook_service(
     plane: ControlPlane, *, replicas: int = 2, environment: Mapping[str, str] | None = None
 ) -> Iterator[Service]:
-    """Webhooks that are called for annotated objects (Fail) once a controller has given them their certificate.
-    `environment` is theirs."""
+    """Webhooks that the API server calls for annotated objects (Fail) once a controller has issued their certificate.
+    `environment` is the webhooks' environment."""
     with ExitStack() as stack:
         installation = stack.enter_context(Installation(plane, configurations=()))
-        each = [stack.enter_context(Replica(installation, environment=environment)) for _ in range(replicas)]
-        endpoints = stack.enter_context(Endpoints([replica.port for replica in each]))
-        relay = stack.enter_context(TCPProxy(endpoints.choose))
-        stack.enter_context(_called_through(installation, relay.port))
-        yield Service(installation, each, endpoints, relay)
+        started = [stack.enter_context(Replica(installation, environment=environment)) for _ in range(replicas)]
+        endpoints = stack.enter_context(Endpoints([replica.port for replica in started]))
+        proxy = stack.enter_context(TCPProxy(endpoints.pick_port))
+        stack.enter_context(_registered_service(installation, proxy.port))
+        yield Service(installation, started, endpoints, proxy)
 
 
 @contextmanager
-def _called_through(installation: Installation, port: int) -> Iterator[None]:
-    """The Service and the configurations. A Service of this type is dialled by name at the port that the webhook asks
-    for, and its certificate is checked for the Service's own name."""
+def _registered_service(installation: Installation, port: int) -> Iterator[None]:
+    """The Service and the webhook configurations. The API server dials an ExternalName Service at the port in the
+    webhook configuration and verifies the certificate against the Service's own name."""
     plane, api = installation.plane, installation.api
     spec = {"type": "ExternalName", "externalName": "localhost"}
     metadata = {"name": SERVICE, "namespace": NAMESPACE}

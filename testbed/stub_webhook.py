@@ -1,4 +1,4 @@
-"""Some other party's admission webhook, played by the tests: it refuses, injects or warns as a function tells it to."""
+"""A stub of another party's admission webhook: a function of the test denies, patches or warns."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from testbed.certificates import mint
 from testbed.servers import LOOPBACK
 
 Decide: TypeAlias = Callable[[JsonObject], JsonObject]
-"""From the `request` of an AdmissionReview to its `response`, whose uid is filled in."""
+"""Maps the `request` of an AdmissionReview to its `response`; the uid is filled in."""
 
 
 def allow(*, patch: Sequence[JsonObject] = (), warnings: Sequence[str] = ()) -> JsonObject:
-    """A response that lets the object pass, with JSON Patch operations and warnings."""
+    """A response that allows the object, with JSON Patch operations and warnings."""
     response: JsonObject = {"allowed": True}
     if patch:
         encoded = base64.b64encode(json.dumps(list(patch)).encode()).decode()
@@ -36,17 +36,17 @@ def deny(message: str) -> JsonObject:
 
 
 class StubWebhook:
-    """An HTTPS server that answers every review with `decide`. `url`, and `ca` as PEM, are what to register it by."""
+    """An HTTPS server that answers every review with `decide`. Register it with `url` and `ca` (PEM)."""
 
     def __init__(self, decide: Decide) -> None:
-        files = mint(workspace.current().folder("foreign-webhook"))
+        files = mint(workspace.current().folder("stub-webhook"))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(files.certificate, files.key)
         self._server = _Server((LOOPBACK, 0), _handler(decide))
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.url = f"https://{LOOPBACK}:{self._server.server_port}"
         self.ca = files.ca.read_bytes()
-        self._thread = threading.Thread(target=self._server.serve_forever, name="foreign webhook", daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, name="stub webhook", daemon=True)
 
     def __enter__(self) -> StubWebhook:
         self._thread.start()
@@ -69,7 +69,7 @@ class _Server(http.server.ThreadingHTTPServer):
 def _handler(decide: Decide) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        # A peer that went away is not waited for.
+        # Seconds; do not wait for a peer that has gone.
         timeout = 60
 
         def do_POST(self) -> None:
@@ -84,6 +84,6 @@ def _handler(decide: Decide) -> type[http.server.BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Says nothing: what happened is in the API server's answer."""
+            """Logs nothing: the API server's answer shows the result."""
 
     return Handler

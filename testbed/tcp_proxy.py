@@ -1,4 +1,4 @@
-"""A TCP relay that passes everything on, until it passes nothing on: a way to the API server that can be cut."""
+"""A TCP proxy in front of the API server or a webhook, whose connections a test can break."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from testbed.servers import LOOPBACK
 
 
 class TCPProxy:
-    """Listens on a `port` of its own and passes connections on to port `to`, or to the one that `to` gives for each;
-    where that raises OSError the connection is closed. `url` is what to use for the API server's.
+    """Listens on `port` and forwards each connection to port `to`, or to the port that `to()` returns for it.
 
-    `freeze()` drops all bytes from then on without closing anything: what a lost route looks like to both sides. New
-    connections are accepted by the kernel and get no answer either. `thaw()` lets new connections through; the ones
-    that were there while frozen have lost bytes, and stay silent. `cut()` closes all connections.
+    If `to()` raises OSError the connection is closed. `url` replaces the API server's URL.
+
+    `freeze` drops all bytes without closing a connection: to both sides it looks like a lost route. The kernel still
+    accepts new connections, which get no answer. `thaw` forwards new connections again; those that were open while
+    frozen have lost bytes and stay silent. `close_connections` closes all connections.
     """
 
     def __init__(self, to: int | Callable[[], int]) -> None:
@@ -26,12 +27,12 @@ class TCPProxy:
         self.port = free_port()
         self._listener = socket.create_server((LOOPBACK, self.port), backlog=1024)
         self.url = f"https://{LOOPBACK}:{self.port}"
-        self._open = threading.Event()
-        self._open.set()
+        self._forwarding = threading.Event()
+        self._forwarding.set()
         self._closed = False
         self._pairs: set[_Pair] = set()
         self._lock = threading.Lock()
-        self._acceptor = threading.Thread(target=self._accept, name="relay", daemon=True)
+        self._acceptor = threading.Thread(target=self._accept, name="tcp proxy", daemon=True)
 
     def __enter__(self) -> TCPProxy:
         self._acceptor.start()
@@ -41,23 +42,23 @@ class TCPProxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closed = True
-        self._open.set()
-        # Wakes the acceptor, which close() alone does not.
+        self._forwarding.set()
+        # Wakes the acceptor; close() alone does not.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._acceptor.join()
         self._listener.close()
-        self.cut()
+        self.close_connections()
 
     def freeze(self) -> None:
-        self._open.clear()
+        self._forwarding.clear()
         with self._lock:
             for pair in self._pairs:
                 pair.silent = True
 
     def thaw(self) -> None:
-        self._open.set()
+        self._forwarding.set()
 
-    def cut(self) -> None:
+    def close_connections(self) -> None:
         with self._lock:
             pairs = list(self._pairs)
         for pair in pairs:
@@ -66,7 +67,7 @@ class TCPProxy:
             pair.thread.join()
 
     def connections(self) -> int:
-        """How many connections there are now."""
+        """The number of open connections."""
         with self._lock:
             return len(self._pairs)
 
@@ -76,7 +77,7 @@ class TCPProxy:
                 near, _ = self._listener.accept()
             except OSError:
                 return
-            pair = _Pair(near, self._to, silent=not self._open.is_set(), ended=self._forget)
+            pair = _Pair(near, self._to, silent=not self._forwarding.is_set(), ended=self._forget)
             with self._lock:
                 self._pairs.add(pair)
                 pair.thread.start()
@@ -87,7 +88,7 @@ class TCPProxy:
 
 
 class _Pair:
-    """One relayed connection, moved by a thread of its own."""
+    """One proxied connection, with a thread that moves its bytes."""
 
     def __init__(
         self, near: socket.socket, to: Callable[[], int], *, silent: bool, ended: Callable[[_Pair], None]
@@ -95,13 +96,13 @@ class _Pair:
         self.silent = silent
         self._near, self._to, self._ended = near, to, ended
         self._stop, self._stopped = socket.socketpair()
-        self.thread = threading.Thread(target=self._run, name="relayed connection", daemon=True)
+        self.thread = threading.Thread(target=self._run, name="proxied connection", daemon=True)
 
     def shut(self) -> None:
         try:
             self._stop.send(b"x")
         except OSError:
-            # It ended by itself and closed this socket.
+            # The connection has ended and closed this socket.
             return
 
     def _run(self) -> None:
@@ -113,7 +114,7 @@ class _Pair:
                 with socket.create_connection((LOOPBACK, self._to()), timeout=5) as far:
                     self._move(far)
         except OSError:
-            # Either side went away: both sockets are closed, which is what the other side is to see.
+            # One side closed: both sockets are closed, so that the other side notices.
             return
         finally:
             self._ended(self)

@@ -1,4 +1,4 @@
-"""Waiting for something to become true, with a deadline and a sentence that says what was seen last."""
+"""Polls a condition until it is true (`wait_for`), or checks that it stays true (`consistently`)."""
 
 from __future__ import annotations
 
@@ -6,59 +6,59 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-Seen = TypeVar("Seen")
+Value = TypeVar("Value")
 
 
 class WaitTimeoutError(AssertionError):
-    """It did not become true before the deadline. An AssertionError: what a test waits for is what it asserts."""
+    """The condition did not become true in time. An AssertionError: what a test waits for is what it asserts."""
 
 
 class RetryableError(Exception):
-    """Base of what a look may raise while it is too early (the server is down, the object is not there yet)."""
+    """Base of the errors that a probe may raise too early (the server is down, the object does not exist yet)."""
 
 
 def wait_for(
-    what: str,
-    look: Callable[[], Seen],
-    enough: Callable[[Seen], object] = bool,
+    condition: str,
+    probe: Callable[[], Value],
+    accept: Callable[[Value], object] = bool,
     *,
     timeout: float = 30,
     every: float = 0.05,
-    show: Callable[[Seen], object] = lambda seen: seen,
-) -> Seen:
-    """Looks every `every` seconds until `enough(look())` is true; returns what was seen then.
+    show: Callable[[Value], object] = lambda value: value,
+) -> Value:
+    """Calls `probe` every `every` seconds until `accept(value)` is true, and returns that value.
 
-    `what` is the sentence to be true, e.g. "pod a is bound". After `timeout` seconds WaitTimeoutError has it and what was
-    seen last, or what `show` makes of it. An RetryableError (the API client's errors are) counts as not yet.
+    `condition` is a sentence, e.g. "pod a is bound". After `timeout` seconds WaitTimeoutError reports it and the last
+    value, or what `show` makes of that. A RetryableError (those of the API client are) counts as not yet.
     """
     deadline = time.monotonic() + timeout
     while True:
         last: object
         try:
-            seen = look()
+            value = probe()
         except RetryableError as problem:
             last = problem
         else:
-            if enough(seen):
-                return seen
-            last = show(seen)
+            if accept(value):
+                return value
+            last = show(value)
         if time.monotonic() >= deadline:
-            raise WaitTimeoutError(f"not within {timeout:g} s: {what}; last seen: {_short(last)}")
+            raise WaitTimeoutError(f"not within {timeout:g} s: {condition}; last value: {_short(last)}")
         time.sleep(every)
 
 
 def consistently(
-    what: str, look: Callable[[], Seen], enough: Callable[[Seen], object] = bool, *, seconds: float
+    condition: str, probe: Callable[[], Value], accept: Callable[[Value], object] = bool, *, seconds: float
 ) -> None:
-    """Looks for `seconds` and raises AssertionError as soon as `enough(look())` is false."""
+    """Calls `probe` for `seconds`. Raises AssertionError as soon as `accept(value)` is false."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        seen = look()
-        if not enough(seen):
-            raise AssertionError(f"no longer true: {what}; seen: {_short(seen)}")
+        value = probe()
+        if not accept(value):
+            raise AssertionError(f"no longer true: {condition}; value: {_short(value)}")
         time.sleep(0.1)
 
 
-def _short(seen: object, limit: int = 2000) -> str:
-    text = str(seen) if isinstance(seen, Exception) else repr(seen)
+def _short(value: object, limit: int = 2000) -> str:
+    text = str(value) if isinstance(value, Exception) else repr(value)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"

@@ -1,4 +1,4 @@
-"""Registering admission webhooks by URL, in effect when the call returns and out of effect when it is taken back."""
+"""Registers admission webhooks by URL and waits until the API server calls them, or no longer does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from testbed.waiting import wait_for
 
 ANNOTATION = "llmfit.ai/model-fit"
 CPU_ONLY_FIT = '{"model": "probe", "min_ram_gb": 1, "min_vram_gb": 0}'
-"""A fit that needs no GPU: what probes whether the webhooks are called is let through by them."""
+"""A fit that needs no GPU: both webhooks allow it, so it serves as a probe."""
 
 MUTATING = "mutate.modelfit.llmfit.ai"
 VALIDATING = "validate.modelfit.llmfit.ai"
@@ -29,8 +29,8 @@ VALIDATING_TEMPLATES = "workloads.modelfit.llmfit.ai"
 
 FailurePolicy = Literal["Fail", "Ignore"]
 
-_SHIPPED = Path(__file__).parents[1] / "tests" / "golden" / "chart" / "defaults.yaml"
-"""What the chart renders; a test of the chart keeps it current. Helm is not needed here."""
+_RENDERED_CHART = Path(__file__).parents[1] / "tests" / "golden" / "chart" / "defaults.yaml"
+"""The rendered chart, kept current by a test of the chart, so that Helm is not needed here."""
 
 
 @contextmanager
@@ -43,23 +43,22 @@ def registered(
     mutate: bool = True,
     validate: bool = True,
 ) -> Iterator[None]:
-    """Has the API server call `<url>/mutate` and `<url>/validate` for what the chart has it call them for.
+    """Registers `<url>/mutate` and `<url>/validate` with the rules of the chart, in effect inside the `with` only.
 
-    `ca` is the PEM that the webhook's certificate is checked against. In effect inside the `with`, and no longer after
-    it.
+    The webhook's certificate is verified against `ca` (PEM).
     """
     bundle = base64.b64encode(ca).decode()
-    wanted = {"MutatingWebhookConfiguration": mutate, "ValidatingWebhookConfiguration": validate}
+    enabled = {"MutatingWebhookConfiguration": mutate, "ValidatingWebhookConfiguration": validate}
     hooks = chart_webhooks(lambda route: {"caBundle": bundle, "url": url + route}, failure_policy)
     name = f"modelfit-{secrets.token_hex(3)}"
-    for kind in wanted:
-        if wanted[kind]:
+    for kind in enabled:
+        if enabled[kind]:
             create_configuration(plane, kind, name, hooks[kind])
     try:
         wait_in_effect(plane, mutate=mutate, validate=validate)
         yield
     finally:
-        for kind in wanted:
+        for kind in enabled:
             plane.api().delete_if_exists(path(kind, None, name))
         wait_out_of_effect(plane)
 
@@ -67,9 +66,11 @@ def registered(
 def chart_webhooks(
     client: Callable[[str], JsonObject], failure_policy: FailurePolicy = "Fail"
 ) -> dict[str, list[JsonObject]]:
-    """The webhooks of each configuration, by its kind, as the chart has them by default; `client` gives whom to call
-    for `/mutate` or `/validate`, `failure_policy` is that of those for pods."""
-    hooks: dict[str, list[JsonObject]] = json.loads(_shipped())
+    """The webhooks of each configuration by its kind, with the chart's defaults.
+
+    `client` returns the clientConfig for `/mutate` or `/validate`. `failure_policy` is that of the pod webhooks.
+    """
+    hooks: dict[str, list[JsonObject]] = json.loads(_rendered())
     for each in (each for webhooks in hooks.values() for each in webhooks):
         each["clientConfig"] = client(each["clientConfig"]["service"]["path"])
         if each["name"] != VALIDATING_TEMPLATES:
@@ -78,9 +79,9 @@ def chart_webhooks(
 
 
 @functools.cache
-def _shipped() -> str:
-    """JSON: the webhooks by the kind of their configuration."""
-    rendered = yaml.safe_load_all(_SHIPPED.read_text("utf-8"))
+def _rendered() -> str:
+    """The webhooks by the kind of their configuration, as JSON."""
+    rendered = yaml.safe_load_all(_RENDERED_CHART.read_text("utf-8"))
     return json.dumps({each["kind"]: each["webhooks"] for each in rendered if "webhooks" in each})
 
 
@@ -88,7 +89,7 @@ def _shipped() -> str:
 def registered_for_pods(
     plane: ControlPlane, url: str, ca: bytes, *, mutating: bool = False, name: str = "pods.other.test"
 ) -> Iterator[None]:
-    """Some other party's webhook at `url`, called for every pod that is created (Fail). In effect inside the `with`."""
+    """Registers another party's webhook for every pod creation (Fail), in effect inside the `with`."""
     hook: JsonObject = {
         "name": name,
         "clientConfig": {"url": url, "caBundle": base64.b64encode(ca).decode()},
@@ -109,33 +110,33 @@ def registered_for_pods(
 
 
 def call_count(plane: ControlPlane, webhook: str) -> float:
-    """How often the API server has called, or tried to call, the webhook of that name so far."""
+    """The number of calls to the webhook so far, failed ones included."""
     answered = plane.metric("apiserver_admission_webhook_request_total", name=webhook)
     ignored = plane.metric("apiserver_admission_webhook_fail_open_count", name=webhook)
     return answered + ignored
 
 
 def create_configuration(plane: ControlPlane, kind: str, name: str, webhooks: list[JsonObject]) -> None:
-    """Creates a webhook configuration; it comes into effect a moment later."""
+    """Creates a webhook configuration. It takes effect a moment later."""
     api_version = "admissionregistration.k8s.io/v1"
     plane.api().create({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "webhooks": webhooks})
 
 
 def _probe(plane: ControlPlane) -> int:
-    """Creates an annotated pod as a dry run; the HTTP status."""
+    """Creates an annotated pod in a dry run. Returns the HTTP status."""
     probe = pod(generate_name="probe-", annotations={ANNOTATION: CPU_ONLY_FIT})
     return plane.api().send("POST", path("Pod", "default"), probe, query={"dryRun": "All"}).status
 
 
 def _called(plane: ControlPlane, webhook: str) -> Callable[[], bool]:
-    """A look that probes, and says whether that led to a call."""
+    """A function that sends a probe and returns whether the webhook was called."""
 
-    def look() -> bool:
+    def probe_is_sent() -> bool:
         before = call_count(plane, webhook)
         _probe(plane)
         return call_count(plane, webhook) > before
 
-    return look
+    return probe_is_sent
 
 
 def _wait_called(plane: ControlPlane, webhook: str) -> None:
@@ -143,16 +144,16 @@ def _wait_called(plane: ControlPlane, webhook: str) -> None:
 
 
 def wait_in_effect(plane: ControlPlane, *, mutate: bool = True, validate: bool = True) -> None:
-    """Waits until the API server calls our webhooks."""
+    """Waits until the API server calls the product's webhooks."""
     if mutate:
         _wait_called(plane, MUTATING)
-    # Where the first one refuses (its server is down) the second is never asked; it came into effect with it.
+    # If the mutating webhook denies (its server is down) the validating one is never called; both take effect together.
     if validate and (not mutate or _probe(plane) < 400):
         _wait_called(plane, VALIDATING)
 
 
 def wait_out_of_effect(plane: ControlPlane, *webhooks: str) -> None:
-    """Waits until the API server calls none of these webhooks any more; of ours where none is named."""
+    """Waits until the API server no longer calls these webhooks, by default the product's."""
     for webhook in webhooks or (MUTATING, VALIDATING):
         wait_for(
             f"the API server no longer calls webhook {webhook}", _called(plane, webhook), lambda called: not called

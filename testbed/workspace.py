@@ -1,8 +1,8 @@
-"""The one temporary folder of a test process, and the removal of what dead test processes left behind.
+"""The temporary folder of a test process, and the removal of those that killed test processes left behind.
 
-A test process holds a lock on its folder for as long as it lives; the kernel drops the lock however the process ends.
-So a folder whose lock can be had is a dead process's: everything that still runs for it is killed, and it is removed.
-Every process started for a folder carries `MARK` in its environment, and so does what it starts itself.
+A test process holds a lock on its folder until it ends, however it ends. A folder whose lock is free belongs to a dead
+process: `sweep` kills the processes that still run for it and removes it. Every process started for a folder carries
+`MARK` in its environment, and so do its children.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 
 PREFIX = "modelfit-testbed-"
 MARK = "TESTBED_FOLDER"
-"""Not `MODELFIT_…`: those are settings of the program under test."""
+"""Not `MODELFIT_…`: those are settings of the product."""
 
 
 class Workspace:
-    """A folder of this process: `root` for data, `logs` for what the processes print (kept until the very end)."""
+    """The folder of this process: `root` for data, `logs` for the output of its processes."""
 
     def __init__(self) -> None:
         sweep()
@@ -32,7 +32,7 @@ class Workspace:
         self._owner = os.getpid()
         self._lock = (self.root / "unlocked").open("w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        # Under its right name only now: another process's sweep never sees it without its lock.
+        # Renamed last: the sweep of another process never finds it unlocked.
         (self.root / "unlocked").rename(self.root / "lock")
         self._folders = 0
 
@@ -44,12 +44,12 @@ class Workspace:
         return made
 
     def log(self, name: str) -> Path:
-        """Where a process of that name writes what it prints: `<name>-<n>.log`, new at each call."""
+        """A new log file for a process of that name: `<name>-<n>.log`."""
         self._folders += 1
         return self.logs / f"{name}-{self._folders}.log"
 
     def remove(self) -> None:
-        """Kills what still runs for the folder, then removes it. Only the process that made it does so, not a fork."""
+        """Kills the processes of the folder, then removes it. Does nothing in a fork of the owner."""
         if os.getpid() != self._owner:
             return
         _end(self.root)
@@ -58,19 +58,19 @@ class Workspace:
 
 @functools.cache
 def current() -> Workspace:
-    """This process's workspace, made at first use and removed at exit."""
+    """This process's workspace, created at first use and removed at exit."""
     made = Workspace()
     atexit.register(made.remove)
     return made
 
 
 def sweep() -> None:
-    """Removes the folders of test processes that are dead, and kills what they left running."""
+    """Kills the processes of dead test processes and removes their folders."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         try:
             lock = (folder / "lock").open()
         except OSError:
-            # Just being made or removed by a living process, or another user's.
+            # Being created or removed by a running process, or another user's.
             continue
         with lock:
             try:
@@ -81,7 +81,7 @@ def sweep() -> None:
 
 
 def running_for(folder: Path) -> list[int]:
-    """The process ids that carry the folder's mark. Empty where there is no /proc."""
+    """The ids of the processes that carry the folder's mark; none without /proc."""
     mark = f"{MARK}={folder}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
@@ -96,7 +96,7 @@ def running_for(folder: Path) -> list[int]:
 
 
 def remove_folder(folder: Path) -> None:
-    """Removes a folder whose processes are dead. What they were still writing a moment ago may be in the way once."""
+    """Removes a folder whose processes are dead. Retries, since their last writes may interfere."""
     for _ in range(3):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
@@ -105,7 +105,7 @@ def remove_folder(folder: Path) -> None:
 
 def _end(folder: Path) -> None:
     for pid in running_for(folder):
-        # It may have ended by itself between being listed and now.
+        # It may have ended since it was listed.
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:

@@ -1,10 +1,10 @@
-"""A node that runs pods as local processes, so that what a chart installs runs on a control plane without machines.
+"""A node that runs pods as local processes, so that an installed chart runs without machines.
 
-It does what a kubelet and a kube-proxy do, as far as the chart's pods ask for it: mounts ConfigMaps, Secrets and
-annotations and keeps them up to date, starts each container's own arguments, probes, ends pods in order, and leads
-calls for a Service to a ready pod. It replaces in what is shipped only what a process cannot have: paths (a mount is a
-folder somewhere), the address to listen on (each pod has one of 127.0.0.0/8), and the account's token (a kubeconfig).
+It does what a kubelet and a kube-proxy do for the chart's pods: mounts ConfigMaps, Secrets and annotations and updates
+them, starts containers with their own arguments, probes them, terminates pods gracefully, and routes calls for a Service
+to a ready pod. It changes only what a process cannot have: mount paths, the address to listen on (each pod has one of
+127.0.0.0/8), and the service account's token (a kubeconfig instead).
 
-    kubelet ─► pod ─► volumes, probes        kubelet.Kubelet(plane, node, namespaces)
-    network                                  network.ServiceProxy: how the API server reaches Services
+    kubelet ─► pod ─► volumes                Kubelet(plane, node, namespaces)
+    network                                  ServiceProxy: how the API server reaches Services
 """

@@ -1,7 +1,7 @@
-"""How the API server reaches Services without a kube-proxy: it is told to go through a proxy, which is here.
+"""The proxy through which the API server reaches Services without a kube-proxy.
 
-An EgressSelectorConfiguration sends everything that goes to the cluster's network, webhook calls among it, through
-CONNECT on a socket. The proxy finds the Service by its address and a ready pod by its EndpointSlices.
+An EgressSelectorConfiguration sends all traffic to the cluster's network, webhook calls included, as CONNECT to a Unix
+socket. The proxy finds the Service by its cluster IP and a ready pod by its EndpointSlices.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 from testbed.api import Api, ApiError, JsonObject
 
 STALE_SECONDS = 1.0
-"""How long endpoints that have changed are still used: kube-proxy takes a moment too."""
+"""For how long endpoints are cached: kube-proxy needs a moment for an update, too."""
 
 Locate = Callable[[str], str | None]
-"""A pod's address → the loopback address where it really listens."""
+"""Maps a pod IP to the loopback address on which the pod listens."""
 
 
 class ServiceProxy:
-    """Listens on a socket in `folder` from the beginning; answers once `serve` has been called."""
+    """Listens on a socket in `folder` at once, and answers after `serve` was called."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "egress.sock"
@@ -43,7 +43,7 @@ class ServiceProxy:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.bind(str(self._path))
         self._socket.listen(128)
-        self._looked: dict[tuple[str, int], tuple[float, list[tuple[str, int]]]] = {}
+        self._cache: dict[tuple[str, int], tuple[float, list[tuple[str, int]]]] = {}
 
     def serve(self, api: Api, locate: Locate) -> None:
         self._api, self._locate = api, locate
@@ -64,7 +64,7 @@ class ServiceProxy:
         with client:
             target = client.recv(4096).split(b" ")[1].decode()
             host, _, port = target.rpartition(":")
-            server = self._connected(host, int(port))
+            server = self._connect(host, int(port))
             if server is None:
                 client.sendall(b"HTTP/1.1 502 no endpoint\r\n\r\n")
                 return
@@ -75,7 +75,7 @@ class ServiceProxy:
                 _pump(client, server)
                 back.join()
 
-    def _connected(self, address: str, port: int) -> socket.socket | None:
+    def _connect(self, address: str, port: int) -> socket.socket | None:
         endpoints = self._endpoints(address, port)
         for endpoint in random.sample(endpoints, k=len(endpoints))[:1]:
             try:
@@ -85,16 +85,16 @@ class ServiceProxy:
         return None
 
     def _endpoints(self, address: str, port: int) -> list[tuple[str, int]]:
-        at, found = self._looked.get((address, port), (0.0, []))
+        at, found = self._cache.get((address, port), (0.0, []))
         if not found or time.monotonic() - at > STALE_SECONDS:
             try:
-                found = self._look(address, port)
+                found = self._lookup(address, port)
             except ApiError:
                 return found
-            self._looked[address, port] = (time.monotonic(), found)
+            self._cache[address, port] = (time.monotonic(), found)
         return found
 
-    def _look(self, address: str, port: int) -> list[tuple[str, int]]:
+    def _lookup(self, address: str, port: int) -> list[tuple[str, int]]:
         for service in self._api.list("/api/v1/services"):
             if service["spec"].get("clusterIP") == address:
                 named = next(each.get("name") for each in service["spec"]["ports"] if each["port"] == port)
@@ -120,7 +120,7 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
     except OSError:
-        # One side has gone: the other one is told by the end of its connection.
+        # One side has closed: close the other one.
         for each in (source, target):
             try:
                 each.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""One pod as a local process: mounted, started, probed, ended."""
+"""One pod as a local process: mounts, starts, probes and terminates it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import datetime
 import http.client
 import itertools
 import os
-import ssl
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from testbed import workspace
 from testbed.api import STRATEGIC_PATCH, ApiError, JsonObject, UnreachableError
+from testbed.certificates import unverified_tls_context
 from testbed.controlplane import ControlPlane
 from testbed.identities import SERVICE_ACCOUNT
 from testbed.node.volumes import SourceMissingError, Volume
@@ -22,14 +22,14 @@ from testbed.processes import Process, ProcessExitedError
 from testbed.programs import modelfit
 
 SYNC_SECONDS = 1.0
-"""Between looks at a pod's volumes; a kubelet's are a minute apart."""
+"""Between refreshes of a pod's volumes; a kubelet takes up to a minute."""
 PROBE_SECONDS = 0.1
 
 _numbers = itertools.count(1)
 
 
 class LocalPod:
-    """Runs in threads of its own until the pod is deleted. `local` is where it listens, `address` what it says."""
+    """Runs in its own thread until the pod is deleted. It listens on `local` and reports the pod IP `address`."""
 
     def __init__(self, plane: ControlPlane, pod: JsonObject) -> None:
         self._plane, self._api, self.pod = plane, plane.api(), pod
@@ -38,11 +38,11 @@ class LocalPod:
         self.address = f"10.244.{number // 250}.{number % 250 + 1}"
         self.local = f"127.{os.getpid() % 200 + 20}.{number // 250}.{number % 250 + 1}"
         self._folder = workspace.current().folder(f"pod-{self.name}")
-        self._ending = threading.Event()
+        self._terminating = threading.Event()
         self._grace = 30
         self.process: Process | None = None
         self.restarts = 0
-        self.gone = threading.Event()
+        self.terminated = threading.Event()
         (self._container,) = pod["spec"]["containers"]
         annotations = pod["metadata"].get("annotations", {})
         self._volumes = {
@@ -50,40 +50,40 @@ class LocalPod:
             for volume in pod["spec"].get("volumes", [])
             if "projected" not in volume
         }
-        self._thread = threading.Thread(target=self._live, daemon=True, name=f"pod {self.name}")
+        self._thread = threading.Thread(target=self._run_pod, daemon=True, name=f"pod {self.name}")
 
     def start(self) -> None:
         self._thread.start()
 
-    def end(self, grace: int) -> None:
-        """The pod is being deleted."""
+    def terminate(self, grace: int) -> None:
+        """Starts the graceful termination of a deleted pod."""
         self._grace = grace
-        self._ending.set()
+        self._terminating.set()
 
     def kill(self) -> None:
-        """The machine is switched off."""
-        self._ending.set()
+        """Kills the pod, as when its machine is switched off."""
+        self._terminating.set()
         if self.process is not None:
             self.process.kill()
 
     def output(self) -> str:
         return self.process.output() if self.process else ""
 
-    def _live(self) -> None:
+    def _run_pod(self) -> None:
         try:
-            if self._mounted():
-                self.process = self._make()
+            if self._mount():
+                self.process = self._container_process()
                 self.process.start()
-                self._say("Running", ready=False)
+                self._report("Running", ready=False)
                 self._run(self.process)
             self._stop()
         except (ApiError, UnreachableError, ProcessExitedError):
-            # The API server has gone, or somebody took the pod away by force, or `kill`: so its process goes too.
+            # The API server is down, or the pod was force-deleted or killed: its process ends, too.
             self.kill()
-        self.gone.set()
+        self.terminated.set()
 
-    def _mounted(self) -> bool:
-        while not self._ending.wait(0.1):
+    def _mount(self) -> bool:
+        while not self._terminating.wait(0.1):
             try:
                 for volume in self._volumes.values():
                     volume.refresh()
@@ -93,31 +93,31 @@ class LocalPod:
         return False
 
     def _run(self, process: Process) -> None:
-        """Until the pod is to end, or has ended by itself for good."""
+        """Returns when the pod is to terminate, or has completed."""
         ready, synced = False, time.monotonic()
-        while not self._ending.wait(PROBE_SECONDS):
+        while not self._terminating.wait(PROBE_SECONDS):
             if not process.running:
                 code = process.wait()
                 if self.pod["spec"].get("restartPolicy", "Always") == "Never":
-                    self._say("Failed" if code else "Succeeded", ready=False)
-                    self._ending.wait()
+                    self._report("Failed" if code else "Succeeded", ready=False)
+                    self._terminating.wait()
                     return
                 self.restarts += 1
-                self._say("Running", ready=False)
+                self._report("Running", ready=False)
                 ready = False
-                if self._ending.wait(1):
+                if self._terminating.wait(1):
                     return
                 process.start()
             elif ready is not self._probe():
                 ready = not ready
-                self._say("Running", ready=ready)
+                self._report("Running", ready=ready)
             if time.monotonic() - synced > SYNC_SECONDS:
                 synced = time.monotonic()
                 for volume in self._volumes.values():
                     try:
                         volume.refresh()
                     except SourceMissingError:
-                        # What was mounted stays.
+                        # The mounted content stays.
                         continue
 
     def _stop(self) -> None:
@@ -129,7 +129,7 @@ class LocalPod:
             self.process.stop(grace=max(0.1, self._grace - (time.monotonic() - began)))
         self._api.delete_if_exists(path("Pod", self.namespace, self.name), force=True)
 
-    def _make(self) -> Process:
+    def _container_process(self) -> Process:
         mounts = {
             mount["mountPath"]: self._volumes[mount["name"]].folder
             for mount in self._container.get("volumeMounts", [])
@@ -142,7 +142,7 @@ class LocalPod:
         token = self.pod["spec"].get("automountServiceAccountToken", True)
         account = f"{SERVICE_ACCOUNT}{self.namespace}:{self.pod['spec'].get('serviceAccountName', 'default')}"
         if command:
-            assert command[0] == "python", f"this node's images have no {command[0]}"
+            assert command[0] == "python", f"unsupported command {command[0]}"
             environment |= self._account(account)
             log = workspace.current().log(self.name)
             return Process(self.name, [sys.executable, *command[1:], *arguments], log, environment=environment)
@@ -157,7 +157,7 @@ class LocalPod:
         return self.local if argument in ("0.0.0.0", "::") else argument
 
     def _account(self, account: str) -> dict[str, str]:
-        """What a pod finds of its account, in a folder of its own."""
+        """The files and variables through which a pod uses its service account."""
         folder = self._folder / "serviceaccount"
         folder.mkdir()
         (folder / "token").write_text(self._plane.token(account))
@@ -166,7 +166,7 @@ class LocalPod:
         return {"SERVICE_ACCOUNT": str(folder), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
 
     def metrics(self) -> str:
-        """The page that Prometheus would scrape."""
+        """The /metrics page."""
         return self._get({**self._container["readinessProbe"]["httpGet"], "path": "/metrics"})[1]
 
     def _probe(self) -> bool:
@@ -178,21 +178,21 @@ class LocalPod:
         except (OSError, http.client.HTTPException):
             return False
 
-    def _get(self, asked: JsonObject) -> tuple[int, str]:
-        """The answer to an `httpGet`: its status and its text."""
-        port = next(each["containerPort"] for each in self._container["ports"] if each["name"] == asked["port"])
+    def _get(self, http_get: JsonObject) -> tuple[int, str]:
+        """Status and text of the response to an `httpGet`."""
+        port = next(each["containerPort"] for each in self._container["ports"] if each["name"] == http_get["port"])
         connection = http.client.HTTPConnection(self.local, port, timeout=2)
-        if asked.get("scheme") == "HTTPS":
-            # As a kubelet: the certificate is not checked.
-            connection = http.client.HTTPSConnection(self.local, port, timeout=2, context=_unchecked())
+        if http_get.get("scheme") == "HTTPS":
+            # Like a kubelet, without verification.
+            connection = http.client.HTTPSConnection(self.local, port, timeout=2, context=unverified_tls_context())
         try:
-            connection.request("GET", asked["path"])
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
+            connection.request("GET", http_get["path"])
+            response = connection.getresponse()
+            return response.status, response.read().decode()
         finally:
             connection.close()
 
-    def _say(self, phase: str, *, ready: bool) -> None:
+    def _report(self, phase: str, *, ready: bool) -> None:
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         condition = {"status": str(ready), "lastTransitionTime": now}
         status = {
@@ -203,10 +203,3 @@ class LocalPod:
             "conditions": [{"type": kind, **condition} for kind in ("Ready", "ContainersReady")],
         }
         self._api.patch(path("Pod", self.namespace, self.name, "status"), {"status": status}, STRATEGIC_PATCH)
-
-
-def _unchecked() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context

@@ -1,6 +1,4 @@
-"""A pod's volumes as folders, swapped as a whole when they change, as a kubelet does it.
-
-ConfigMaps, Secrets and the pod's own annotations."""
+"""A pod's volumes as folders: ConfigMaps, Secrets and its annotations, swapped atomically as a kubelet does."""
 
 from __future__ import annotations
 
@@ -17,11 +15,11 @@ from testbed.paths import path
 
 
 class SourceMissingError(Exception):
-    """A volume cannot be mounted: what it is made of does not exist. The pod waits, as it does on a real node."""
+    """The source of a volume does not exist yet, so the pod waits."""
 
 
 class Volume:
-    """One volume of a pod with these annotations, in `folder`; its files are links into `..data`, a link that moves."""
+    """A volume of a pod with these annotations. The files in `folder` are links into `..data`, which is a link, too."""
 
     def __init__(
         self, api: Api, namespace: str, volume: JsonObject, folder: Path, annotations: Mapping[str, str] | None = None
@@ -33,8 +31,8 @@ class Volume:
         folder.mkdir(parents=True)
 
     def refresh(self) -> None:
-        """Mounts it, or brings it up to date. Raises SourceMissingError."""
-        files = self._wanted()
+        """Mounts or updates the volume. Raises SourceMissingError."""
+        files = self._source_files()
         if files == self._files:
             return
         data = self.folder / f"..{next(self._numbers)}"
@@ -53,7 +51,7 @@ class Volume:
             shutil.rmtree(self.folder / old)
         self._files = files
 
-    def _wanted(self) -> dict[str, bytes]:
+    def _source_files(self) -> dict[str, bytes]:
         if "downwardAPI" in self._volume:
             return {item["path"]: self._field(item["fieldRef"]) for item in self._volume["downwardAPI"]["items"]}
         if "configMap" in self._volume:
@@ -65,7 +63,7 @@ class Volume:
             found = self._api.find(path("Secret", self._namespace, source["secretName"]))
             data = {key: base64.b64decode(text) for key, text in ((found or {}).get("data") or {}).items()}
         else:
-            raise AssertionError(f"this node has no volumes of kind {', '.join(self._volume)}")
+            raise AssertionError(f"unsupported volume {', '.join(self._volume)}")
         if found is None:
             raise SourceMissingError(self._volume["name"])
         items = source.get("items") or [{"key": key, "path": key} for key in data]
@@ -76,5 +74,5 @@ class Volume:
 
     def _field(self, reference: JsonObject) -> bytes:
         key = re.fullmatch(r"metadata\.annotations\['(.+)'\]", reference["fieldPath"])
-        assert key, f"this node knows no field {reference['fieldPath']}"
+        assert key, f"unsupported field {reference['fieldPath']}"
         return self._annotations.get(key[1], "").encode()

@@ -118,7 +118,7 @@ def test_pods_that_start_anew_after_a_failed_upgrade_have_the_settings_that_they
     wait_for("the new pods fail", lambda: [pod for pod in cluster.kubelet.running() if pod.restarts > 1])
     for pod in before:
         cluster.api.delete_if_exists(path("Pod", NAMESPACE, pod.name), force=True)
-        assert pod.gone.wait(60)
+        assert pod.terminated.wait(60)
     cluster.wait_ready()
     cluster.team.wait_bound(cluster.create_pod().body["metadata"]["name"])
 

@@ -46,7 +46,7 @@ def hasten(cluster: Cluster) -> None:
     before = cluster.kubelet.running("controller")
     cluster.api.patch(where, {"spec": {"template": template}})
     for pod in before:
-        assert pod.gone.wait(60)
+        assert pod.terminated.wait(60)
     wait_for("a new one leads", lambda: any(leads(pod) for pod in cluster.kubelet.running("controller")), timeout=60)
 
 

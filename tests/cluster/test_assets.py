@@ -139,7 +139,7 @@ def test_without_assets_the_tier_is_skipped_but_not_in_ci(tmp_path: Path, ci: st
 
 
 def test_logs_written_during_a_test_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(failure_logs, "KEPT", tmp_path)
+    monkeypatch.setattr(failure_logs, "FOLDER", tmp_path)
     log = workspace.current().log("kept")
     log.write_text("what happened")
     written = log.stat().st_mtime

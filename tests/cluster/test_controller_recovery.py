@@ -76,15 +76,15 @@ def test_it_continues_when_the_api_server_was_away(make_controlplane: Callable[[
 def test_it_notices_a_connection_that_silently_died(controlplane: ControlPlane, namespace: Namespace) -> None:
     """Within the watch's read timeout, which is 40 seconds. No lease: what is looked at is the watch."""
     with (
-        TCPProxy(int(controlplane.server.rpartition(":")[2])) as relay,
-        running_controller(controlplane, server=relay.url, environment=NO_LEADER_ELECTION),
+        TCPProxy(int(controlplane.server.rpartition(":")[2])) as proxy,
+        running_controller(controlplane, server=proxy.url, environment=NO_LEADER_ELECTION),
     ):
         namespace.create(injected_pod("before"))
         wait_each_pod_has_its_claim(namespace)
-        relay.freeze()
+        proxy.freeze()
         namespace.create(injected_pod("meanwhile"))
         consistently("nothing gets through", namespace.claims, lambda claims: len(claims) == 1, seconds=3)
-        relay.thaw()
+        proxy.thaw()
         # What was open stays silent for ever; only a new connection gets through.
         assert len(wait_each_pod_has_its_claim(namespace, timeout=60)) == 2
 

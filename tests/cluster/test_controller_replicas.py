@@ -86,12 +86,12 @@ def test_a_leader_that_cannot_renew_its_lease_stops_acting_before_another_one_be
     controlplane: ControlPlane, namespace: Namespace
 ) -> None:
     with (
-        TCPProxy(int(controlplane.server.rpartition(":")[2])) as relay,
-        running_controller(controlplane, server=relay.url) as cut_off,
+        TCPProxy(int(controlplane.server.rpartition(":")[2])) as proxy,
+        running_controller(controlplane, server=proxy.url) as cut_off,
         running_controller(controlplane) as other,
     ):
-        wait_for("the one behind the relay leads", lambda: leads(cut_off))
-        relay.freeze()
+        wait_for("the one behind the proxy leads", lambda: leads(cut_off))
+        proxy.freeze()
 
         def both() -> bool:
             # The first one first: in between it can only lose the lease.
@@ -104,8 +104,8 @@ def test_a_leader_that_cannot_renew_its_lease_stops_acting_before_another_one_be
         assert leads(other)
         assert not leads(cut_off)
         # It comes back as one that waits.
-        relay.thaw()
-        relay.cut()
+        proxy.thaw()
+        proxy.close_connections()
         consistently("never do both lead", both, lambda seen: not seen, seconds=5)
 
 
@@ -122,10 +122,10 @@ def test_it_ends_within_two_seconds_of_being_asked(controlplane: ControlPlane, n
     ours.start()
     create_all(namespace, [injected_pod(f"llama-{number}") for number in range(20)])
     assert ends_quickly(ours) == 0
-    with TCPProxy(int(controlplane.server.rpartition(":")[2])) as relay:
-        ours = controller(controlplane, server=relay.url)
+    with TCPProxy(int(controlplane.server.rpartition(":")[2])) as proxy:
+        ours = controller(controlplane, server=proxy.url)
         ours.start()
-        relay.freeze()
+        proxy.freeze()
         namespace.create(injected_pod("unseen"))
         assert ends_quickly(ours) == 0
     with running_controller(controlplane):

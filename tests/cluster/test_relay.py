@@ -1,4 +1,4 @@
-"""The relay passes on, falls silent without closing, cuts, and asks where to for each connection."""
+"""The proxy passes on, falls silent without closing, cuts, and asks where to for each connection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 @pytest.fixture
-def relay() -> Iterator[TCPProxy]:
+def proxy() -> Iterator[TCPProxy]:
     with _Server(("127.0.0.1", 0), _Echo) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         with TCPProxy(server.server_address[1]) as made:
@@ -38,8 +38,8 @@ def relay() -> Iterator[TCPProxy]:
         server.shutdown()
 
 
-def connect(relay: TCPProxy) -> socket.socket:
-    made = socket.create_connection(("127.0.0.1", int(relay.url.rpartition(":")[2])), timeout=5)
+def connect(proxy: TCPProxy) -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", int(proxy.url.rpartition(":")[2])), timeout=5)
     made.settimeout(1)
     return made
 
@@ -49,34 +49,34 @@ def echo(connection: socket.socket, text: bytes) -> bytes:
     return connection.recv(1024)
 
 
-def test_bytes_pass_both_ways(relay: TCPProxy) -> None:
-    with connect(relay) as one, connect(relay) as two:
+def test_bytes_pass_both_ways(proxy: TCPProxy) -> None:
+    with connect(proxy) as one, connect(proxy) as two:
         assert (echo(one, b"one"), echo(two, b"two")) == (b"one", b"two")
-        assert relay.connections() == 2
-    wait_for("closed connections are forgotten", lambda: relay.connections() == 0)
+        assert proxy.connections() == 2
+    wait_for("closed connections are forgotten", lambda: proxy.connections() == 0)
 
 
-def test_frozen_it_is_silent_and_nothing_is_closed(relay: TCPProxy) -> None:
-    with connect(relay) as old:
+def test_frozen_it_is_silent_and_nothing_is_closed(proxy: TCPProxy) -> None:
+    with connect(proxy) as old:
         assert echo(old, b"before") == b"before"
-        relay.freeze()
+        proxy.freeze()
         with pytest.raises(TimeoutError):
             echo(old, b"lost")
-        with connect(relay) as new, pytest.raises(TimeoutError):
+        with connect(proxy) as new, pytest.raises(TimeoutError):
             echo(new, b"lost")
-        relay.thaw()
-        with connect(relay) as later:
+        proxy.thaw()
+        with connect(proxy) as later:
             assert echo(later, b"after") == b"after"
         with pytest.raises(TimeoutError):
             echo(old, b"still lost")
 
 
-def test_a_cut_closes_what_there_is_and_lets_new_ones_through(relay: TCPProxy) -> None:
-    with connect(relay) as old:
+def test_a_cut_closes_what_there_is_and_lets_new_ones_through(proxy: TCPProxy) -> None:
+    with connect(proxy) as old:
         assert echo(old, b"before") == b"before"
-        relay.cut()
+        proxy.close_connections()
         assert old.recv(1024) == b""
-    with connect(relay) as new:
+    with connect(proxy) as new:
         assert echo(new, b"after") == b"after"
 
 
@@ -93,12 +93,12 @@ def test_each_connection_goes_where_it_is_told_to_and_is_closed_where_that_is_no
         for server in (one, two):
             threading.Thread(target=server.serve_forever, daemon=True).start()
         answers += [one.server_address[1], two.server_address[1], None]
-        with TCPProxy(choose) as relay:
-            with connect(relay) as connection:
+        with TCPProxy(choose) as proxy:
+            with connect(proxy) as connection:
                 assert echo(connection, b"text") == b"text"
-            with connect(relay) as connection:
+            with connect(proxy) as connection:
                 assert echo(connection, b"text") == b"two"
-            with connect(relay) as connection:
+            with connect(proxy) as connection:
                 assert connection.recv(1024) == b""
         for server in (one, two):
             server.shutdown()

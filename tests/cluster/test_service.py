@@ -17,7 +17,7 @@ def port_of(server: WebhookServer) -> int:
 
 def chosen(endpoints: Endpoints) -> int | None:
     try:
-        return endpoints.choose()
+        return endpoints.pick_port()
     except ConnectionRefusedError:
         return None
 

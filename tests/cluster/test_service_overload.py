@@ -36,7 +36,7 @@ def test_after_an_overload_all_is_as_it_was(controlplane: ControlPlane, namespac
     ):
         service.wait_ready()
         (replica,) = service.replicas
-        with ReviewClients(service.installation, [service.relay], per_second=50) as reviewers:
+        with ReviewClients(service.installation, [service.proxy], per_second=50) as reviewers:
             wait_for("it is warm", lambda: reviewers.reviews >= NORMAL)
         before, memory = worker_pids(replica), [replica.process.memory()]
         for _ in range(ROUNDS):
@@ -47,7 +47,7 @@ def test_after_an_overload_all_is_as_it_was(controlplane: ControlPlane, namespac
             memory.append(replica.process.memory())
         for _ in range(NORMAL):
             namespace.create(pod(generate_name="after-", annotations=ANNOTATED), dryRun="All")
-        with ReviewClients(service.installation, [service.relay], per_second=50) as reviewers:
+        with ReviewClients(service.installation, [service.proxy], per_second=50) as reviewers:
             wait_for("reviews are answered", lambda: reviewers.reviews >= NORMAL)
         assert reviewers.failures == []
         assert worker_pids(replica) == before

@@ -31,8 +31,8 @@ def test_ten_restarts_one_after_the_other_fail_no_admission(controlplane: Contro
         service.wait_ready()
         began = time.monotonic()
         with (
-            ReviewClients(service.installation, [service.relay], per_second=REVIEWS_PER_SECOND) as reviewers,
-            KeepAliveClients(service.installation, service.endpoints.choose, longest=IDLE) as idlers,
+            ReviewClients(service.installation, [service.proxy], per_second=REVIEWS_PER_SECOND) as reviewers,
+            KeepAliveClients(service.installation, service.endpoints.pick_port, longest=IDLE) as idlers,
             Customers(namespace, per_second=3) as customers,
         ):
             for number in range(RESTARTS):

@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 
+from testbed.certificates import unverified_tls_context
 from testbed.servers import LOOPBACK
-from testbed.service import unverified_tls_context
-from tests.wire.peers import answer, call, hello, more, reset, send_and_close, taken
+from tests.wire.peers import client_hello, count_accepted, post_request, read_response, receive, reset, send_and_close
 
 RESET = "connect and reset"
 ACCEPTED_OLD_TLS = "old TLS, accepted"
@@ -64,8 +64,8 @@ def _kinds() -> list[tuple[str, int, Callable[[int], str | None]]]:
         ("old TLS, refused", OTHERS, _old_tls),
         ("random bytes", OTHERS, lambda port: send_and_close(_connect(port), os.urandom(500))),
         ("random bytes over TLS", OTHERS, lambda port: send_and_close(_tls(port), os.urandom(500))),
-        ("half a request", OTHERS, lambda port: send_and_close(_tls(port), call()[:-10])),
-        ("gone before the answer", OTHERS, lambda port: send_and_close(_tls(port), call())),
+        ("half a request", OTHERS, lambda port: send_and_close(_tls(port), post_request()[:-10])),
+        ("gone before the answer", OTHERS, lambda port: send_and_close(_tls(port), post_request())),
         ("3 MB of no JSON", OTHERS, _three_megabytes),
     ]
 
@@ -86,8 +86,8 @@ def crowd(port: int, clients: int, seconds: float) -> Mapping[str, int]:
         while time.monotonic() < ends:
             try:
                 with _tls(port) as peer:
-                    peer.sendall(call())
-                    done["answered" if answer(peer)[0] == 200 else "refused"] += 1
+                    peer.sendall(post_request())
+                    done["answered" if read_response(peer)[0] == 200 else "refused"] += 1
                     time.sleep(0.1)
             except (OSError, EOFError):
                 done["given up"] += 1
@@ -111,13 +111,13 @@ def _tls(port: int) -> ssl.SSLSocket:
 def _stay(port: int, silent: ExitStack, begins: int) -> None:
     peer = silent.enter_context(_connect(port))
     if begins:
-        peer.sendall(hello()[:100])
+        peer.sendall(client_hello()[:100])
 
 
 def _plain_http(port: int) -> None:
     with _connect(port) as peer:
-        peer.sendall(call())
-        more(peer)
+        peer.sendall(post_request())
+        receive(peer)
 
 
 def _old_tls(port: int) -> str | None:
@@ -136,12 +136,12 @@ def _old_tls(port: int) -> str | None:
 
 def _three_megabytes(port: int) -> None:
     with _tls(port) as peer:
-        peer.sendall(call(b"x" * (3 << 20)))
-        answer(peer)
+        peer.sendall(post_request(b"x" * (3 << 20)))
+        read_response(peer)
 
 
 def _drip(port: int) -> None:
     """Stops by itself before the server's patience ends, so that the two take turns at ending it."""
     with contextlib.suppress(OSError), _tls(port) as peer:
-        pieces = [bytes([byte]) for byte in call()]
-        taken(peer, pieces[: int(SLOW_SECONDS / 0.2)], pause=0.2)
+        pieces = [bytes([byte]) for byte in post_request()]
+        count_accepted(peer, pieces[: int(SLOW_SECONDS / 0.2)], pause=0.2)

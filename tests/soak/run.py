@@ -71,8 +71,8 @@ def _load(
     plan: Plan, service: Service, controllers: list[Controller], namespace: Namespace, watch: Watch, say: Say
 ) -> Record:
     """Everything at once, for the time of the plan."""
-    reviewers = ReviewClients(service.installation, [service.relay], per_second=plan.reviews_per_second)
-    idlers = KeepAliveClients(service.installation, service.endpoints.choose, longest=plan.idle)
+    reviewers = ReviewClients(service.installation, [service.proxy], per_second=plan.reviews_per_second)
+    idlers = KeepAliveClients(service.installation, service.endpoints.pick_port, longest=plan.idle)
     customers = Customers(namespace, per_second=plan.pods_per_second)
     disturbances = Disturbances(service, controllers, plan)
     record = Record()
