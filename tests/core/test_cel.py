@@ -1,4 +1,4 @@
-"""Texts in expressions: every character denotes itself, and none ends the text that it stands in."""
+"""String literals denote exactly their text and cannot be escaped from; every lookup is guarded."""
 
 import cel as engine
 import pytest
@@ -16,23 +16,23 @@ HOSTILE = ['"', "'", "\\", '\\"', "\n", "\r\n", "\t", "\0", "\x1b", "\u2028", '"
 
 @given(TEXTS)
 @example("".join(HOSTILE))
-def test_a_literal_denotes_exactly_its_text(text: str) -> None:
+def test_a_literal_evaluates_to_its_text(text: str) -> None:
     assert engine.evaluate(cel.literal(text)) == text
 
 
 @given(TEXTS, TEXTS)
-def test_a_literal_cannot_reach_out_of_its_place(left: str, right: str) -> None:
+def test_a_literal_does_not_change_what_follows_it(left: str, right: str) -> None:
     assert engine.evaluate(f"[{cel.literal(left)}, {cel.literal(right)}]") == [left, right]
 
 
 @given(TEXTS)
-def test_a_literal_is_one_printable_line(text: str) -> None:
+def test_a_literal_is_one_line_without_control_characters(text: str) -> None:
     literal = cel.literal(text)
     assert len(literal.splitlines()) == 1
     assert not any(ord(character) < 0x20 or 0x7F <= ord(character) <= 0x9F for character in literal)
 
 
-def test_a_text_of_three_hundred_characters_is_refused() -> None:
+def test_a_text_longer_than_253_characters_raises_value_error() -> None:
     assert cel.literal("x" * 253) == '"' + "x" * 253 + '"'
     for length in (254, 300):
         with pytest.raises(ValueError, match=f"a text of {length} characters"):
@@ -40,13 +40,13 @@ def test_a_text_of_three_hundred_characters_is_refused() -> None:
 
 
 @pytest.mark.parametrize("half", ["\ud800", "a\udfffb"])
-def test_half_a_character_is_refused(half: str) -> None:
+def test_half_of_a_surrogate_pair_raises_value_error(half: str) -> None:
     with pytest.raises(ValueError, match="surrogate"):
         cel.literal(half)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_no_name_changes_the_shape_of_a_selector(text: str) -> None:
+def test_special_characters_in_names_do_not_change_a_selector(text: str) -> None:
     selector = cel.at_least(text, text, "8Gi")
     assert evaluate(selector, device(text, {}, {text: 8 * GIB})) is True
     assert evaluate(selector, device(text, {}, {text: 8 * GIB - 1})) is False
@@ -56,7 +56,7 @@ def test_no_name_changes_the_shape_of_a_selector(text: str) -> None:
     assert evaluate(value, device(text, {text: f"{text}x"}, {})) is False
 
 
-BUILDERS: dict[str, tuple[str, Json, dict[str, int]]] = {
+CONDITIONS: dict[str, tuple[str, Json, dict[str, int]]] = {
     "at_least": (cel.at_least("d", "memory", "8Gi"), {}, {"memory": 8 * GIB}),
     "attribute_at_least": (cel.attribute_at_least("d", "a", 161), {"a": 161}, {}),
     "attribute_is_true": (cel.attribute_is_true("d", "a"), {"a": True}, {}),
@@ -65,9 +65,9 @@ BUILDERS: dict[str, tuple[str, Json, dict[str, int]]] = {
 }
 
 
-@pytest.mark.parametrize("name", BUILDERS)
-def test_every_condition_guards_its_look_ups(name: str) -> None:
-    expression, attributes, capacity = BUILDERS[name]
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_a_condition_is_false_without_error_if_the_device_lacks_the_key(name: str) -> None:
+    expression, attributes, capacity = CONDITIONS[name]
     assert evaluate(expression, device("d", attributes, capacity)) is True
     for other in (
         device("d", {}, {}),
@@ -88,5 +88,5 @@ def test_every_condition_guards_its_look_ups(name: str) -> None:
         (cel.attribute_is_not("d", "a", "x"), {"a": "x"}),
     ],
 )
-def test_a_condition_that_does_not_hold_is_false(expression: str, attributes: Json) -> None:
+def test_a_condition_is_false_for_other_values(expression: str, attributes: Json) -> None:
     assert evaluate(expression, device("d", attributes, {})) is False

@@ -1,11 +1,12 @@
-"""Whole manifests: valid to Kubernetes' own schema, llmfit's documented one to the letter, the same bytes each time."""
+"""Manifests of claims and templates: valid under Kubernetes' schemas, equal in every process, and llmfit's documented
+one exactly."""
 
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal, TypeAlias, get_args
 
 import kubernetes_validate
 import pytest
@@ -13,32 +14,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.builders import FIT, Json, fit
-from tests.core.claim_specs import alternatives as requests
+from tests.core.claim_specs import alternatives, request
 from tests.core.schemas import assert_label, assert_valid
 from webhook.core import claims
 from webhook.core.admission_config import AdmissionConfig
-from webhook.core.claims import claim_names, device_request
-from webhook.core.claims.device_request import DeviceRequest
+from webhook.core.claims import api_versions, claim_names, device_request
 from webhook.core.profiles import BUILTIN
 from webhook.errors import Denied
 
-KINDS: tuple[Literal["claim", "template"], ...] = ("claim", "template")
+Kind: TypeAlias = Literal["claim", "template"]
+
+OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "llama", "uid": "1-2-3", "controller": True}
 
 
-def asked(text: str = FIT, profile: str = "nvidia", count: str = "1") -> DeviceRequest:
-    annotations = {"llmfit.ai/model-fit": text, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-    return device_request.from_annotations(annotations, AdmissionConfig())
+def manifest(text: str = FIT, profile: str = "nvidia", count: str = "1", **parts: Any) -> Json:
+    built: Json = claims.build_manifest(request(text, profile, count), **{"name": "x", **parts})
+    return built
 
 
-def documented(text: str, kind: Literal["claim", "template"] = "claim") -> Json:
-    wanted = asked(text)
-    return claims.build_manifest(
-        wanted, name=claim_names.from_model(wanted.requirements), kind=kind, api_version="v1alpha2"
-    )
+def keys(value: object) -> Iterator[str]:
+    """Every key at any depth."""
+    if isinstance(value, dict):
+        yield from value
+        value = list(value.values())
+    if isinstance(value, list):
+        for child in value:
+            yield from keys(child)
 
 
-def test_the_documented_manifest_is_printed_to_the_letter() -> None:
-    assert json.dumps(documented('{"model":"llama-7b","min_ram_gb":12,"min_vram_gb":8}')) == json.dumps(
+def test_the_v1alpha2_manifest_is_the_one_in_llmfits_documentation() -> None:
+    text = '{"model":"llama-7b","min_ram_gb":12,"min_vram_gb":8}'
+    name = claim_names.from_model(request(text).requirements)
+    assert json.dumps(manifest(text, name=name, api_version="v1alpha2")) == json.dumps(
         {
             "apiVersion": "resource.k8s.io/v1alpha2",
             "kind": "ResourceClaim",
@@ -61,19 +68,18 @@ def test_the_documented_manifest_is_printed_to_the_letter() -> None:
         (fit(vram_gb=8), {"gpu.memory": "8Gi"}),
     ],
 )
-def test_the_documented_manifest_keeps_plain_gibibytes(text: str, resources: Json) -> None:
-    assert documented(text)["spec"]["resources"] == resources
+def test_the_v1alpha2_manifest_has_exact_gibibytes(text: str, resources: Json) -> None:
+    assert manifest(text, api_version="v1alpha2")["spec"]["resources"] == resources
 
 
-def test_the_documented_template_wraps_the_same_spec() -> None:
-    template = documented(FIT, "template")
+def test_the_v1alpha2_template_contains_the_spec_of_the_claim() -> None:
+    template = manifest(kind="template", api_version="v1alpha2")
     assert template["kind"] == "ResourceClaimTemplate"
-    assert template["spec"] == {"spec": documented(FIT)["spec"]}
+    assert template["spec"] == {"spec": manifest(api_version="v1alpha2")["spec"]}
 
 
-def test_the_native_claim_asks_for_one_device_with_enough_memory() -> None:
-    claim: Json = claims.build_manifest(asked(), name="llama-7b-claim-58989f2cda", namespace="team-a")
-    assert claim == {
+def test_the_v1_claim_requests_one_device_with_enough_memory() -> None:
+    assert manifest(name="llama-7b-claim-58989f2cda", namespace="team-a") == {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {
@@ -112,63 +118,56 @@ def test_the_native_claim_asks_for_one_device_with_enough_memory() -> None:
     }
 
 
-def test_twelve_and_a_half_is_twelve_thousand_eight_hundred_mebibytes() -> None:
-    claim: Json = claims.build_manifest(asked(fit(vram_gb=12.5)), name="x")
-    (request,) = requests(claim["spec"])
-    assert request["capacity"]["requests"]["memory"] == "12800Mi"
-    assert 'quantity("12800Mi")' in request["selectors"][0]["cel"]["expression"]
+def test_a_fraction_of_a_gibibyte_is_requested_in_mebibytes() -> None:
+    (alternative,) = alternatives(manifest(fit(vram_gb=12.5))["spec"])
+    assert alternative["capacity"]["requests"]["memory"] == "12800Mi"
+    assert 'quantity("12800Mi")' in alternative["selectors"][0]["cel"]["expression"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", get_args(Kind))
 @pytest.mark.parametrize("count", ["1", "2", "32", "auto"])
 @pytest.mark.parametrize("profile", BUILTIN)
-def test_every_manifest_is_what_an_api_server_takes(
-    profile: str, count: str, kind: Literal["claim", "template"]
-) -> None:
+def test_every_manifest_is_valid(profile: str, count: str, kind: Kind) -> None:
     text = fit(memoryGi=9.5, minBandwidthGBs=161, model="Qwen/Qwen2.5-7B", supports_tp=[1, 2, 4, 8])
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": "llama", "uid": "1-2-3", "controller": True}
-    document: Json = claims.build_manifest(
-        asked(text, profile, count), name="x", namespace="team-a", kind=kind, owner=owner if kind == "claim" else None
-    )
+    owner = OWNER if kind == "claim" else None
+    document = manifest(text, profile, count, namespace="team-a", kind=kind, owner=owner)
     assert_valid(document)
     spec = document["spec"] if kind == "claim" else document["spec"]["spec"]
     assert len(spec["devices"]["requests"]) == 1
-    alternatives = list(requests(spec))
-    assert 1 <= len(alternatives) <= 8
+    listed = list(alternatives(spec))
+    assert 1 <= len(listed) <= 8
     if "firstAvailable" in spec["devices"]["requests"][0]:
-        for alternative in alternatives:
-            assert_label(alternative["name"])
-        assert len({alternative["name"] for alternative in alternatives}) == len(alternatives)
+        for each in listed:
+            assert_label(each["name"])
+        assert len({each["name"] for each in listed}) == len(listed)
 
 
 @pytest.mark.parametrize("placement", ["any", "tightest"])
 @pytest.mark.parametrize("count", ["1", "2", "auto"])
 @pytest.mark.parametrize("profile", BUILTIN)
-@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
-def test_every_served_version_is_what_its_api_servers_take(
+@pytest.mark.parametrize("version", api_versions.SERVED_VERSIONS)
+def test_every_served_version_is_valid(
     version: str, profile: str, count: str, placement: Literal["any", "tightest"]
 ) -> None:
-    annotations = {"llmfit.ai/model-fit": fit(vram_gb=9.5, supports_tp=[1, 2, 4]), "llmfit.ai/device-count": count}
-    config = AdmissionConfig(profile=profile, placement=placement)
-    claim: Json = claims.build_manifest(
-        device_request.from_annotations(annotations, config), name="x", api_version=version
-    )
+    config = AdmissionConfig(placement=placement)
+    asked = request(fit(vram_gb=9.5, supports_tp=[1, 2, 4]), profile, count, config)
+    claim: Json = claims.build_manifest(asked, name="x", api_version=version)
     assert claim["apiVersion"] == f"resource.k8s.io/{version}"
     kubernetes_validate.validate(claim, "1.34", strict=True)
     devices = claim["spec"]["devices"]
-    (request,) = devices["requests"]
+    (only,) = devices["requests"]
     shapes = {"exactly", "firstAvailable"} | ({"deviceClassName"} if version == "v1beta1" else set())
-    assert len(shapes & request.keys()) == 1
-    assert version != "v1beta1" or "exactly" not in request
-    names = {request["name"]} | {f"{request['name']}/{each['name']}" for each in request.get("firstAvailable", [])}
+    assert len(shapes & only.keys()) == 1
+    assert version != "v1beta1" or "exactly" not in only
+    names = {only["name"]} | {f"{only['name']}/{each['name']}" for each in only.get("firstAvailable", [])}
     for constraint in devices.get("constraints", []):
         assert set(constraint["requests"]) <= names
     assert ("constraints" in devices) is (count != "1")
-    assert "adminAccess" not in set(members(claim))
+    assert "adminAccess" not in set(keys(claim))
 
 
-def test_a_template_keeps_its_provenance_and_passes_none_of_it_on() -> None:
-    template: Json = claims.build_manifest(asked(), name="x", kind="template")
+def test_a_template_has_provenance_and_its_claims_do_not_inherit_it() -> None:
+    template = manifest(kind="template")
     assert template["metadata"] == {
         "name": "x",
         "labels": {"app.kubernetes.io/managed-by": "modelfit"},
@@ -177,28 +176,15 @@ def test_a_template_keeps_its_provenance_and_passes_none_of_it_on() -> None:
     assert list(template["spec"]) == ["spec"]
 
 
-def test_an_owner_is_copied_exactly() -> None:
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": "llama", "uid": "1-2-3", "controller": True}
-    claim: Json = claims.build_manifest(asked(), name="x", owner=owner)
-    assert claim["metadata"]["ownerReferences"] == [owner]
-    assert "ownerReferences" not in claims.build_manifest(asked(), name="x")["metadata"]  # type: ignore[operator]
+def test_the_owner_reference_is_optional() -> None:
+    assert manifest(owner=OWNER)["metadata"]["ownerReferences"] == [OWNER]
+    assert "ownerReferences" not in manifest()["metadata"]
 
 
-def test_a_version_that_is_not_written_is_an_error_of_the_caller() -> None:
-    for version in ("v1alpha3", "v2", "", "resource.k8s.io/v1"):
-        with pytest.raises(ValueError, match="api_version"):
-            claims.build_manifest(asked(), name="x", api_version=version)
-
-
-def members(value: object) -> Iterator[str]:
-    """Every key at any depth."""
-    if isinstance(value, dict):
-        for key, child in value.items():
-            yield key
-            yield from members(child)
-    elif isinstance(value, list):
-        for child in value:
-            yield from members(child)
+@pytest.mark.parametrize("version", ["v1alpha3", "v2", "", "resource.k8s.io/v1"])
+def test_an_unknown_api_version_raises_value_error(version: str) -> None:
+    with pytest.raises(ValueError, match="api_version"):
+        manifest(api_version=version)
 
 
 @given(
@@ -210,23 +196,22 @@ def members(value: object) -> Iterator[str]:
     ),
     st.dictionaries(st.sampled_from(["adminAccess", "deviceClass", "spec", "selectors", "tolerations"]), st.text()),
 )
-def test_nothing_that_a_pod_says_reaches_a_spec_but_amounts_and_a_profiles_name(
+def test_a_pod_can_influence_only_amounts_count_and_profile_of_its_claim(
     annotations: dict[str, str], extra: dict[str, str]
 ) -> None:
     text = fit(min_vram_gb=8, supports_tp=[1, 2], **extra)
     try:
-        wanted = device_request.from_annotations(annotations | {"llmfit.ai/model-fit": text}, AdmissionConfig())
+        asked = device_request.from_annotations(annotations | {"llmfit.ai/model-fit": text}, AdmissionConfig())
     except Denied:
         return
-    plain = asked(
-        fit(min_vram_gb=8, supports_tp=[1, 2]), wanted.profile.name, annotations.get("llmfit.ai/device-count", "1")
-    )
-    made = claims.build_spec(wanted)
-    assert made == claims.build_spec(plain)
-    assert "adminAccess" not in set(members(made))
+    count = annotations.get("llmfit.ai/device-count", "1")
+    plain = request(fit(min_vram_gb=8, supports_tp=[1, 2]), asked.profile.name, count)
+    spec = claims.build_spec(asked)
+    assert spec == claims.build_spec(plain)
+    assert "adminAccess" not in set(keys(spec))
 
 
-def test_equal_input_gives_the_same_bytes_in_every_process() -> None:
+def test_manifests_are_equal_in_every_process() -> None:
     program = """
 import json
 from webhook.core import claims
@@ -237,8 +222,8 @@ for profile in sorted(config.profiles):
     for count in ("1", "auto"):
         fit = '{"model": "a", "min_vram_gb": 9.7, "min_ram_gb": 3, "supports_tp": [4, 1, 2]}'
         annotations = {"llmfit.ai/model-fit": fit, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-        asked = device_request.from_annotations(annotations, config)
-        print(json.dumps(claims.build_manifest(asked, name="x")))
+        request = device_request.from_annotations(annotations, config)
+        print(json.dumps(claims.build_manifest(request, name="x")))
 """
     outputs = {
         subprocess.run(
@@ -255,8 +240,7 @@ for profile in sorted(config.profiles):
 
 
 @given(st.text(max_size=400) | st.text("\ud800\udfffx", max_size=5))
-def test_any_models_name_can_be_written_down(model: str) -> None:
-    document = claims.build_manifest(asked(fit(model=model, min_vram_gb=8)), name="x")
+def test_any_model_name_can_be_written_into_a_manifest(model: str) -> None:
+    document = manifest(fit(model=model, min_vram_gb=8))
     assert json.dumps(document, ensure_ascii=False).encode()
-    annotations = document["metadata"]["annotations"]  # type: ignore[index]
-    assert len(annotations.get("llmfit.ai/model", "")) <= 253
+    assert len(document["metadata"]["annotations"].get("llmfit.ai/model", "")) <= 253

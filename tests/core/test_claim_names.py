@@ -1,4 +1,4 @@
-"""Names of claims: DNS labels whatever the model is called, one an admission, the same for the same review."""
+"""Names of claims: DNS labels for any model, unique per admission review, equal for equal reviews."""
 
 import sys
 from decimal import Decimal
@@ -42,7 +42,7 @@ def test_a_claim_is_named_after_its_model(model: str | None, name: str) -> None:
     assert_label(name)
 
 
-def test_the_reviews_uid_makes_the_name_unique() -> None:
+def test_a_name_from_a_review_ends_in_the_hash_of_its_uid() -> None:
     # printf UID | sha256sum | cut -c1-10
     assert claim_names.from_review(requirements("llama-7b"), UID) == "llama-7b-claim-58989f2cda"
     assert claim_names.from_review(requirements(None), UID) == "model-claim-58989f2cda"
@@ -51,17 +51,19 @@ def test_the_reviews_uid_makes_the_name_unique() -> None:
 @given(MODELS, UIDS)
 @example("\ud800", "\ud800")
 @example("İ" * 100, "u")
-def test_a_name_is_a_dns_label_for_any_model_and_any_uid(model: str | None, uid: str) -> None:
+def test_a_name_is_a_dns_label_for_any_model_and_uid(model: str | None, uid: str) -> None:
     for name in (claim_names.from_model(requirements(model)), claim_names.from_review(requirements(model), uid)):
         assert_label(name)
     assert claim_names.is_from_review(claim_names.from_review(requirements(model), uid))
 
 
 @given(MODELS, st.lists(UIDS, min_size=2, max_size=20, unique=True))
-def test_two_reviews_never_have_one_name_and_one_review_always_has_the_same(model: str | None, uids: list[str]) -> None:
-    made = [claim_names.from_review(requirements(model), uid) for uid in uids]
-    assert len(set(made)) == len(uids)
-    assert made == [claim_names.from_review(requirements(model), uid) for uid in uids]
+def test_reviews_have_different_names_and_each_review_always_the_same(
+    model: str | None, uids: list[str]
+) -> None:
+    names = [claim_names.from_review(requirements(model), uid) for uid in uids]
+    assert len(set(names)) == len(uids)
+    assert names == [claim_names.from_review(requirements(model), uid) for uid in uids]
 
 
 @pytest.mark.parametrize(
@@ -72,11 +74,11 @@ def test_two_reviews_never_have_one_name_and_one_review_always_has_the_same(mode
         "a-claim-58989f2cda\n", "../a-claim-58989f2cda", "a" * 47 + "-claim-58989f2cda",
     ],
 )  # fmt: skip
-def test_a_name_that_the_webhook_cannot_have_given_is_told_apart(name: object) -> None:
+def test_a_name_that_cannot_be_from_a_review_is_detected(name: object) -> None:
     assert not claim_names.is_from_review(name)
 
 
-def test_a_name_of_any_length_is_not_kept_in_memory() -> None:
+def test_a_long_model_name_is_not_cached() -> None:
     model = "".join(["m"] * 100_000)
     before = sys.getrefcount(model)
     claim_names.from_model(requirements(model))

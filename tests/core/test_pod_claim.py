@@ -1,4 +1,4 @@
-"""The claim of one pod, from its metadata alone: what the webhook promised, and nothing that a forger could add."""
+"""The claim of an admitted pod, built from its metadata: what the webhook announced, and nothing forged."""
 
 import pytest
 
@@ -17,12 +17,12 @@ def metadata(target: Json, **members: object) -> Json:
     return {"name": "llama", "namespace": "team-a", "uid": "pod-uid", **target["metadata"], **members}
 
 
-def companion(target: Json, config: AdmissionConfig | None = None, **members: object) -> Json | None:
+def build(target: Json, config: AdmissionConfig | None = None, **members: object) -> Json | None:
     return claims.build_pod_claim(metadata(target, **members), config or AdmissionConfig())
 
 
-def test_the_companion_is_owned_by_its_pod() -> None:
-    claim = companion(admitted(pod()))
+def test_the_claim_is_owned_by_its_pod() -> None:
+    claim = build(admitted(pod()))
     assert claim is not None
     assert claim["metadata"]["name"] == CLAIM
     assert claim["metadata"]["namespace"] == "team-a"
@@ -34,12 +34,12 @@ def test_the_companion_is_owned_by_its_pod() -> None:
 
 @pytest.mark.parametrize("count", ["1", "2", "auto"])
 @pytest.mark.parametrize("profile", BUILTIN)
-def test_the_companion_is_what_the_webhook_promised(profile: str, count: str) -> None:
+def test_the_claim_is_the_one_that_the_webhook_announced(profile: str, count: str) -> None:
     annotations = {"llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
     target = pod(fit(min_vram_gb=9.5, supports_tp=[1, 2, 4]), annotations=annotations)
     decision = mutate(target)
     result = patched(target, decision)
-    claim = companion(result)
+    claim = build(result)
     assert claim is not None
     (entry,) = result["spec"]["resourceClaims"]
     assert claim["metadata"]["name"] == decision.claim == entry["resourceClaimName"]
@@ -50,38 +50,38 @@ def test_the_companion_is_what_the_webhook_promised(profile: str, count: str) ->
     assert_valid(claim)
 
 
-def test_a_generated_pod_name_is_the_owners() -> None:
+def test_the_owner_has_the_generated_name_of_the_pod() -> None:
     target = admitted(pod(metadata={"name": REMOVED, "generateName": "web-7c9f-"}))
-    claim = companion(target, name="web-7c9f-x8k2p")
+    claim = build(target, name="web-7c9f-x8k2p")
     assert claim is not None
     assert claim["metadata"]["ownerReferences"][0]["name"] == "web-7c9f-x8k2p"
 
 
 @pytest.mark.parametrize("operator", ["nvidia", "example"])
-def test_the_configured_profile_decides_where_the_pod_names_none(operator: str) -> None:
+def test_the_configured_profile_is_the_default(operator: str) -> None:
     config = AdmissionConfig(profile=operator)
-    claim = companion(admitted(pod(), config), config)
+    claim = build(admitted(pod(), config), config)
     assert claim is not None
     assert f'"{BUILTIN[operator].driver}" in device.capacity' in str(claim["spec"])
 
 
-def test_a_pod_that_needs_no_gpu_has_none() -> None:
+def test_a_pod_that_needs_no_gpu_has_no_claim() -> None:
     target = pod(CPU_FIT, annotations={"llmfit.ai/claim": CLAIM})
-    assert companion(target) is None
+    assert build(target) is None
 
 
 @pytest.mark.parametrize(
     "forged",
     ["", "kube-root", "../../x", "someone-elses-claim", "a.b-claim-58989f2cda", "A-claim-58989f2cda", "x" * 300],
 )
-def test_a_claim_name_that_the_webhook_cannot_have_given_makes_no_claim(forged: str) -> None:
-    assert companion(pod(annotations={"llmfit.ai/claim": forged})) is None
-    assert companion(pod()) is None
+def test_a_forged_claim_name_creates_no_claim(forged: str) -> None:
+    assert build(pod(annotations={"llmfit.ai/claim": forged})) is None
+    assert build(pod()) is None
 
 
-def test_a_forged_annotation_asks_for_nothing_but_what_the_core_would_build() -> None:
-    honest = companion(admitted(pod()))
-    forged = companion(
+def test_forged_annotations_and_labels_do_not_change_the_claim() -> None:
+    honest = build(admitted(pod()))
+    forged = build(
         pod(
             annotations={
                 "llmfit.ai/claim": CLAIM,
@@ -96,17 +96,17 @@ def test_a_forged_annotation_asks_for_nothing_but_what_the_core_would_build() ->
     assert forged == honest
 
 
-def test_an_annotation_that_cannot_be_used_is_refused_as_in_the_webhook() -> None:
+def test_an_invalid_annotation_is_denied() -> None:
     target = admitted(pod())
     target["metadata"]["annotations"]["llmfit.ai/model-fit"] = '{"min_vram_gb": "8"}'
     with pytest.raises(Denied) as refused:
-        companion(target)
+        build(target)
     assert refused.value.reason == Reason.INVALID_MODEL_FIT
 
 
-def test_two_replicas_never_share_a_claim() -> None:
+def test_replicas_never_share_a_claim() -> None:
     replica = pod(FIT, metadata={"name": REMOVED, "generateName": "web-7c9f-"})
-    first, second = (companion(admitted(replica, uid=uid), name=uid) for uid in ("uid-1", "uid-2"))
+    first, second = (build(admitted(replica, uid=uid), name=uid) for uid in ("uid-1", "uid-2"))
     assert first is not None
     assert second is not None
     assert first["metadata"]["name"] != second["metadata"]["name"]

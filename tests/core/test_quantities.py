@@ -1,4 +1,4 @@
-"""Gigabytes to quantities: exact decimals, rounded up, and never in a way that Kubernetes reads differently."""
+"""Gigabytes to Kubernetes quantities: exact decimals, rounded up, spelled as Kubernetes reads them."""
 
 import re
 from decimal import Decimal
@@ -16,14 +16,14 @@ AMOUNTS = st.decimals("0.0625", 1 << 20, allow_nan=False) | st.integers(1, 1 << 
 
 
 def size(quantity: str) -> int:
-    """Bytes of a canonical quantity, read without the code under test."""
+    """Bytes of a canonical quantity, computed independently."""
     match = re.fullmatch(r"([0-9]+)(Mi|Gi)", quantity)
     assert match, f"{quantity} is not whole Mi or Gi"
     return int(match[1]) * {"Mi": MIB, "Gi": GIB}[match[2]]
 
 
 @pytest.mark.parametrize(
-    ("gigabytes", "canonical", "plain"),
+    ("gigabytes", "canonical", "unrounded"),
     [
         ("0", "0Gi", "0Gi"),
         ("8", "8Gi", "8Gi"),
@@ -43,41 +43,41 @@ def size(quantity: str) -> int:
         ("8.000000000000000000000000000000000000000001", "8193Mi", "8.000000000000000000000000000000000000000001Gi"),
     ],
 )
-def test_amounts_have_one_spelling(gigabytes: str, canonical: str, plain: str) -> None:
+def test_an_amount_has_one_canonical_and_one_unrounded_spelling(gigabytes: str, canonical: str, unrounded: str) -> None:
     assert quantities.canonical(quantities.mebibytes(Decimal(gigabytes))) == canonical
-    assert quantities.unrounded(Decimal(gigabytes)) == plain
+    assert quantities.unrounded(Decimal(gigabytes)) == unrounded
 
 
 @given(AMOUNTS)
 @example(Decimal("5.1"))
 @example(Decimal("0.1") * 3)
-def test_a_quantity_is_no_less_than_asked_and_less_than_a_mebibyte_more(gigabytes: Decimal) -> None:
-    asked = Fraction(gigabytes) * GIB
-    given_ = size(quantities.canonical(quantities.mebibytes(gigabytes)))
-    assert asked <= given_ < asked + MIB
+def test_a_quantity_is_rounded_up_by_less_than_a_mebibyte(gigabytes: Decimal) -> None:
+    required = Fraction(gigabytes) * GIB
+    requested = size(quantities.canonical(quantities.mebibytes(gigabytes)))
+    assert required <= requested < required + MIB
 
 
 @given(AMOUNTS)
-def test_a_quantity_read_again_gives_the_same_quantity(gigabytes: Decimal) -> None:
+def test_a_canonical_quantity_is_unchanged_by_a_second_conversion(gigabytes: Decimal) -> None:
     quantity = quantities.canonical(quantities.mebibytes(gigabytes))
     again = Decimal(size(quantity)) / GIB
     assert quantities.canonical(quantities.mebibytes(again)) == quantity
 
 
 @given(AMOUNTS)
-def test_a_figure_means_the_same_through_json(gigabytes: Decimal) -> None:
+def test_an_amount_from_json_has_the_same_quantity(gigabytes: Decimal) -> None:
     requirements = model_fit.parse(f'{{"min_vram_gb": {gigabytes}}}', "fit")
     assert requirements.gpu_memory_quantity == quantities.canonical(quantities.mebibytes(gigabytes))
 
 
 @given(AMOUNTS)
-def test_a_plain_quantity_is_the_number_and_gi(gigabytes: Decimal) -> None:
-    plain = quantities.unrounded(gigabytes)
-    assert re.fullmatch(r"[0-9]+(\.[0-9]*[1-9])?Gi", plain)
-    assert Fraction(plain.removesuffix("Gi")) == Fraction(gigabytes)
+def test_an_unrounded_quantity_is_the_exact_number_of_gibibytes(gigabytes: Decimal) -> None:
+    unrounded = quantities.unrounded(gigabytes)
+    assert re.fullmatch(r"[0-9]+(\.[0-9]*[1-9])?Gi", unrounded)
+    assert Fraction(unrounded.removesuffix("Gi")) == Fraction(gigabytes)
 
 
-def test_equal_amounts_have_equal_quantities_however_they_are_written() -> None:
+def test_equal_amounts_have_equal_quantities() -> None:
     spellings = ["12.5", "12.50", "1.25e1", "125e-1", "12.500000000"]
     assert {ModelRequirements(Decimal(text)).gpu_memory_quantity for text in spellings} == {"12800Mi"}
     assert {quantities.unrounded(Decimal(text)) for text in spellings} == {"12.5Gi"}
@@ -94,7 +94,7 @@ def test_equal_amounts_have_equal_quantities_however_they_are_written() -> None:
         ("12e-1", Fraction(6, 5)), (0, 0), (2, 2), (1.5, Fraction(3, 2)), ("0Gi", 0), ("0m", 0), ("000", 0),
     ],
 )  # fmt: skip
-def test_a_quantity_of_a_pod_is_read_as_kubernetes_reads_it(quantity: object, amount: Fraction) -> None:
+def test_quantities_of_pods_are_parsed_as_in_kubernetes(quantity: object, amount: Fraction) -> None:
     parsed = quantities.parse(quantity)
     assert parsed is not None
     assert Fraction(parsed) == amount
@@ -105,18 +105,18 @@ def test_a_quantity_of_a_pod_is_read_as_kubernetes_reads_it(quantity: object, am
     ["", "Gi", "8 GiB", "8GiB", "8gi", "8K", "8mi", "eight", "NaN", "Infinity", "-inf", "1e", "0x10", "8Gi8", "--8",
      "1mm", "1EE", None, True, False, [], {}, ["8Gi"]],
 )  # fmt: skip
-def test_what_is_no_quantity_is_left_to_the_api_server(quantity: object) -> None:
+def test_text_that_is_not_a_quantity_is_parsed_as_none(quantity: object) -> None:
     assert quantities.parse(quantity) is None
 
 
 @pytest.mark.parametrize("quantity", ["1e999999Gi", "1e999999999", "9e999999Ei", 1e308])
-def test_an_amount_beyond_arithmetic_is_more_than_anything(quantity: object) -> None:
+def test_a_huge_quantity_is_larger_than_any_other(quantity: object) -> None:
     amount = quantities.parse(quantity)
     assert amount is not None
     assert amount > 1 << 80
 
 
 @given(st.text(max_size=20) | st.text(alphabet="0123456789.eE+-KMGTPikmnu", max_size=20) | st.floats() | st.integers())
-def test_no_quantity_makes_the_reader_fail(quantity: object) -> None:
+def test_parsing_any_value_does_not_raise(quantity: object) -> None:
     amount = quantities.parse(quantity)
     assert amount is None or not amount.is_nan()
