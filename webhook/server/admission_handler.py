@@ -13,8 +13,8 @@ import orjson
 from gunicorn.http.errors import ParseException
 
 from webhook import json_tree
-from webhook.core.admission import responses, review
-from webhook.core.admission.decide import Decision
+from webhook.core.admission import review
+from webhook.core.admission.decision import Decision
 from webhook.core.admission.review import Review
 from webhook.core.admission_config import AdmissionConfig
 from webhook.errors import MalformedCall
@@ -52,7 +52,7 @@ class AdmissionHandler:
         try:
             parsed = review.parse(document)
             decision = self._decide(parsed, self._config)
-            body = orjson.dumps(responses.build(parsed.uid, decision))
+            body = orjson.dumps(review.build_response(parsed.uid, decision))
         except MalformedCall as error:
             log_message = str(error) if parsed is None else _MALFORMED_OBJECT
             return reject(environ, error.status, str(error), _find_uid(document), log_message)
@@ -98,7 +98,9 @@ class AdmissionHandler:
         """A denial with the review's uid. Without the uid the API server would only report an invalid response."""
         _log.exception("admission decision failed", extra={"fields": {"uid": uid, "webhook": self._webhook}})
         admission_metrics.count_internal_error(self._webhook, operation)
-        status = responses.status("InternalError", 500, "modelfit failed to decide; its log has a line with this uid")
+        status = review.build_status(
+            "InternalError", 500, "modelfit failed to decide; its log has a line with this uid"
+        )
         response = {"uid": uid, "allowed": False, "status": status}
         body = {"apiVersion": review.API_VERSION, "kind": review.KIND, "response": response}
         return HttpResponse(200, orjson.dumps(body))
