@@ -1,4 +1,4 @@
-"""Certificates as others make them, good and wrong in one way each: what the product's own mint never makes."""
+"""Certificates that `certs.issuing` never makes: foreign ones, each wrong in one way or another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,11 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from certs import pem
-from certs.pairs import Pair
+from certs.pem import KeyPair
+
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 YEAR = timedelta(days=365)
@@ -18,46 +21,54 @@ YEAR = timedelta(days=365)
 
 @dataclass(frozen=True)
 class Shape:
-    """What to make; every field is one way to be different."""
+    """The contents of a certificate. None omits the extension."""
 
-    subject: str = "somebody"
+    subject: str = "foreign"
     names: Sequence[str] = ()
     start: datetime = NOON - YEAR
     end: datetime = NOON + YEAR
     ca: bool | None = None
+    path_length: int | None = None
     signs_certificates: bool | None = None
     signs_handshakes: bool = True
     purposes: Sequence[x509.ObjectIdentifier] | None = None
+    critical: x509.ExtensionType | None = None
+    """A further critical extension."""
 
 
-AUTHORITY = Shape(subject="foreign authority", ca=True, signs_certificates=True)
+CA = Shape(subject="foreign CA", ca=True, signs_certificates=True)
 CLIENT_ONLY = (ExtendedKeyUsageOID.CLIENT_AUTH,)
 
 
-def make(shape: Shape, authority: Pair | None = None, key: ec.EllipticCurvePrivateKey | None = None) -> Pair:
-    """A certificate of that shape, signed by `authority` or else by itself."""
+def make(shape: Shape, ca: KeyPair | None = None, key: Key | None = None) -> KeyPair:
+    """A certificate of that shape, signed by `ca`, or self-signed."""
     key = key or ec.generate_private_key(ec.SECP256R1())
-    issuer = _name(shape.subject) if authority is None else authority.certificate.subject
+    signer = key if ca is None else load_pem_private_key(ca.key, None)
+    assert isinstance(signer, Key)
     builder = (
         x509.CertificateBuilder()
         .subject_name(_name(shape.subject))
-        .issuer_name(issuer)
+        .issuer_name(_name(shape.subject) if ca is None else ca.certificate.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(shape.start)
         .not_valid_after(shape.end)
     )
+    extensions: list[tuple[x509.ExtensionType, bool]] = []
     if shape.names:
-        hosts = [x509.DNSName(name) for name in shape.names]
-        builder = builder.add_extension(x509.SubjectAlternativeName(hosts), critical=False)
+        extensions.append((x509.SubjectAlternativeName([x509.DNSName(name) for name in shape.names]), False))
     if shape.ca is not None:
-        builder = builder.add_extension(x509.BasicConstraints(ca=shape.ca, path_length=None), critical=True)
+        extensions.append((x509.BasicConstraints(ca=shape.ca, path_length=shape.path_length), True))
     if shape.signs_certificates is not None:
-        builder = builder.add_extension(_usage(shape), critical=True)
+        extensions.append((_usage(shape), True))
     if shape.purposes is not None:
-        builder = builder.add_extension(x509.ExtendedKeyUsage(shape.purposes), critical=False)
-    signer = key if authority is None else authority.signing_key()
-    return Pair(builder.sign(signer, hashes.SHA256()), pem.key_text(key))
+        extensions.append((x509.ExtendedKeyUsage(shape.purposes), False))
+    if shape.critical is not None:
+        extensions.append((shape.critical, True))
+    for extension, critical in extensions:
+        builder = builder.add_extension(extension, critical)
+    digest = None if isinstance(signer, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+    return KeyPair(builder.sign(signer, digest), pem.dump_private_key(key))
 
 
 def _usage(shape: Shape) -> x509.KeyUsage:

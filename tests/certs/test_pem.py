@@ -1,7 +1,8 @@
-"""Garbage in: an answer out, or Unreadable, and nothing else."""
+"""Garbage gives UnreadablePEM, or problems; no other exception."""
 
 import base64
 import contextlib
+import ssl
 import warnings
 
 import pytest
@@ -10,14 +11,14 @@ from cryptography.hazmat.primitives.asymmetric import ec, x25519
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certs import mint, pairs, pem, verify
-from certs.errors import Unreadable
+from certs import issuing, pem, verification
+from certs.exceptions import UnreadablePEM
 from tests.certs.foreign_certificates import NOON, YEAR
 
-AUTHORITY = mint.authority(NOON, YEAR)
-LEAF = mint.leaf(AUTHORITY, ["web.default.svc"], NOON, YEAR)
-BUNDLE = pem.text((AUTHORITY.certificate,))
-CHAIN = pem.text((LEAF.certificate,))
+CA = issuing.issue_ca(NOON, YEAR)
+LEAF = issuing.issue_leaf(CA, ["web.default.svc"], NOON, YEAR)
+BUNDLE = pem.dump_certificates((CA.certificate,))
+CHAIN = pem.dump_certificates((LEAF.certificate,))
 
 
 @pytest.mark.parametrize(
@@ -32,58 +33,52 @@ CHAIN = pem.text((LEAF.certificate,))
         (BUNDLE + CHAIN[:200], 1, 1),
         (b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" + BUNDLE, 1, 1),
     ],
-    ids=["empty", "garbage", "two", "comment and CRLF", "twice the same", "cut in front", "cut at the end", "no DER"],
+    ids=["empty", "garbage", "two", "comment and CRLF", "duplicate", "first cut", "last cut", "not DER"],
 )
-def test_certificates_are_read_one_by_one_and_unreadable_ones_counted(
+def test_readable_certificates_are_loaded_and_unreadable_ones_counted(
     data: bytes, readable: int, unreadable: int
 ) -> None:
-    found, faults = pem.certificates(data)
+    found, faults = pem.load_certificates(data)
     assert len(found) == readable
     assert (faults > 0) == (unreadable > 0)
 
 
-def test_der_that_is_no_certificate_is_none() -> None:
-    assert pem.from_der(b"\x30\x00") is None
-    assert pem.from_der(AUTHORITY.certificate.public_bytes(serialization.Encoding.DER)) == AUTHORITY.certificate
-
-
 def test_a_certificate_of_an_unknown_version_is_unreadable() -> None:
     der = bytearray(LEAF.certificate.public_bytes(serialization.Encoding.DER))
-    version = der.index(b"\xa0\x03\x02\x01\x02") + 4
-    der[version] = 1
-    assert pem.from_der(bytes(der)) is None
+    der[der.index(b"\xa0\x03\x02\x01\x02") + 4] = 1
+    assert pem.load_certificates(ssl.DER_cert_to_PEM_cert(bytes(der)).encode()) == ((), 1)
 
 
-def test_an_encrypted_key_is_named_as_such() -> None:
+def test_an_encrypted_key_is_reported_as_encrypted() -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     text = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.BestAvailableEncryption(b"secret"),
     )
-    with pytest.raises(Unreadable, match="encrypted"):
-        pem.private_key(text)
+    with pytest.raises(UnreadablePEM, match="encrypted"):
+        pem.load_private_key(text)
 
 
-def test_a_key_that_cannot_sign_makes_no_pair() -> None:
-    key = pem.key_text(x25519.X25519PrivateKey.generate())
-    with pytest.raises(Unreadable, match="cannot sign"):
-        pairs.load(CHAIN, key)
+def test_a_key_of_another_type_is_refused() -> None:
+    key = pem.dump_private_key(x25519.X25519PrivateKey.generate())
+    with pytest.raises(UnreadablePEM, match="want an EC or RSA"):
+        pem.load_key_pair(CHAIN, key)
 
 
-def test_a_key_of_another_certificate_makes_no_pair() -> None:
-    with pytest.raises(Unreadable, match="another certificate"):
-        pairs.load(CHAIN, AUTHORITY.key)
+def test_a_key_of_another_certificate_is_refused() -> None:
+    with pytest.raises(UnreadablePEM, match="another certificate"):
+        pem.load_key_pair(CHAIN, CA.key)
 
 
-def test_what_is_unreadable_is_never_repeated() -> None:
-    with pytest.raises(Unreadable) as refused:
-        pem.private_key(LEAF.key[:150])
-    assert LEAF.key[40:60].decode() not in str(refused.value)
+def test_a_message_never_contains_the_input() -> None:
+    with pytest.raises(UnreadablePEM) as error:
+        pem.load_private_key(LEAF.key[:150])
+    assert LEAF.key[40:60].decode() not in str(error.value)
 
 
 def mangled(original: bytes) -> st.SearchStrategy[bytes]:
-    """The original with a few bytes changed, cut out or put in."""
+    """The original with a few bytes replaced, removed or inserted."""
 
     def apply(edits: list[tuple[int, bytes, int]]) -> bytes:
         data = original
@@ -97,7 +92,7 @@ def mangled(original: bytes) -> st.SearchStrategy[bytes]:
 
 
 def mangled_certificate() -> st.SearchStrategy[bytes]:
-    """PEM around mangled DER: what gets past the outer reader."""
+    """Valid PEM around mangled DER."""
     der = LEAF.certificate.public_bytes(serialization.Encoding.DER)
     edit = st.tuples(st.integers(0, len(der) - 1), st.integers(0, 255))
 
@@ -113,11 +108,11 @@ def mangled_certificate() -> st.SearchStrategy[bytes]:
 
 @settings(max_examples=400, deadline=None)
 @given(st.one_of(mangled(CHAIN), mangled_certificate(), st.binary(max_size=200)), mangled(LEAF.key), mangled(BUNDLE))
-def test_no_garbage_makes_reading_or_verifying_raise_anything_else(chain: bytes, key: bytes, bundle: bytes) -> None:
+def test_garbage_raises_no_other_exception(chain: bytes, key: bytes, bundle: bytes) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # cryptography warns of certificates that break RFC 5280
+        warnings.simplefilter("ignore")  # cryptography warns about certificates that violate RFC 5280
         for case in ((BUNDLE, chain, LEAF.key), (BUNDLE, CHAIN, key), (bundle, CHAIN, LEAF.key)):
-            for problem in verify.problems(*case, ["web.default.svc"], NOON):
-                assert str(problem)
-        with contextlib.suppress(Unreadable):
-            pairs.load(chain, key)
+            for problem in verification.find_problems(*case, ["web.default.svc"], NOON):
+                assert problem
+        with contextlib.suppress(UnreadablePEM):
+            pem.load_key_pair(chain, key)

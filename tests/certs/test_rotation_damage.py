@@ -1,21 +1,27 @@
-"""What is lost or wrong in the store: nobody loses trust while it is mended."""
+"""Repairs of a damaged state: clients keep trusting what replicas serve."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 
-from certs import mint, pem
-from certs.evidence import Evidence
-from certs.pairs import Pair
-from certs.rotation import Action, plan
-from certs.state import State, bundle
-from tests.certs.foreign_certificates import NOON, Shape, make
-from tests.certs.rotating import (
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
+
+from certs import issuing, pem, secret_data
+from certs.pem import KeyPair
+from certs.rotation import Action, reconcile
+from certs.secret_data import State
+from tests.certs.foreign_certificates import CA, NOON, Shape, make
+from tests.certs.rotation_states import (
+    CONFIG,
     DUE,
     HOUR,
     MINUTE,
     NAMES,
-    POLICY,
     SERVICE,
     minted,
+    plan,
     published,
     switched,
     trusts,
@@ -23,111 +29,116 @@ from tests.certs.rotating import (
 from tests.certs.tls_clients import accepts
 
 
-def test_a_lost_key_of_the_authority_is_replaced_with_an_overlap() -> None:
+def test_a_lost_ca_key_is_replaced_with_an_overlap() -> None:
     before = minted()
-    lost = replace(before, current=None, retired=before.authorities())
-    step = plan(lost, NAMES, NOON, POLICY)
+    step = plan(replace(before, current=None, retired=before.cas), NOON)
     assert step.action is Action.PUBLISH
     assert trusts(step.state, before, 0)
-    assert plan(step.state, NAMES, NOON + MINUTE, POLICY).action is Action.KEEP
-    after = plan(step.state, NAMES, NOON + 10 * MINUTE, POLICY)
+    assert plan(step.state, NOON + MINUTE).action is Action.KEEP
+    after = plan(step.state, NOON + 10 * MINUTE)
     assert after.action is Action.SWITCH
     assert trusts(step.state, after.state, 1)
     assert trusts(after.state, before, 1)
-    assert plan(after.state, NAMES, NOON + 20 * MINUTE, POLICY).action is Action.RETIRE
+    assert plan(after.state, NOON + 20 * MINUTE).action is Action.RETIRE
 
 
-def test_an_authority_without_a_key_is_not_retired_while_it_signs_the_stored_leaf() -> None:
+def test_a_ca_without_a_key_is_not_retired_while_its_leaf_is_stored() -> None:
     before = minted()
-    lost = replace(before, current=None, retired=before.authorities(), switched_at=NOON - HOUR)
-    state = plan(lost, NAMES, NOON, POLICY).state
-    assert plan(state, NAMES, NOON + MINUTE, POLICY).action is Action.KEEP
+    state = plan(replace(before, current=None, retired=before.cas, switched_at=NOON - HOUR), NOON).state
+    assert plan(state, NOON + MINUTE).action is Action.KEEP
 
 
-def test_a_lost_leaf_is_signed_again_by_its_authority() -> None:
+@pytest.mark.parametrize("leaf", [None, KeyPair(make(Shape(names=NAMES)).certificate, b"")], ids=["missing", "foreign"])
+def test_an_unusable_leaf_is_issued_again_by_its_ca(leaf: KeyPair | None) -> None:
     before = minted()
-    for broken in (None, Pair(make(Shape(names=NAMES)).certificate, b"")):
-        step = plan(replace(before, leaf=broken), NAMES, NOON, POLICY)
-        assert step.action is Action.ISSUE
-        assert bundle(step.state) == bundle(before)
-        assert trusts(before, step.state, 0)
+    step = plan(replace(before, leaf=leaf), NOON)
+    assert step.action is Action.ISSUE
+    assert step.state.bundle == before.bundle
+    assert trusts(before, step.state, 0)
 
 
-def test_after_the_loss_of_everything_clients_still_trust_what_replicas_still_serve() -> None:
+def test_after_the_loss_of_everything_clients_still_trust_what_replicas_serve() -> None:
     before = minted()
-    step = plan(State(), NAMES, NOON + HOUR, POLICY, Evidence(bundles=[b"", bundle(before)]))
+    step = plan(State(), NOON + HOUR, [b"", before.bundle])
     assert step.action is Action.MINT
     assert trusts(step.state, before, 1)
     assert trusts(step.state, step.state, 1)
-    assert plan(step.state, NAMES, NOON + HOUR + 9 * MINUTE, POLICY).action is Action.KEEP
-    assert plan(step.state, NAMES, NOON + HOUR + 10 * MINUTE, POLICY).action is Action.RETIRE
+    assert plan(step.state, NOON + HOUR + 9 * MINUTE).action is Action.KEEP
+    assert plan(step.state, NOON + HOUR + 10 * MINUTE).action is Action.RETIRE
 
 
-def test_a_lost_bundle_is_found_again_in_the_configurations_and_the_leaf_is_kept() -> None:
+def test_a_lost_bundle_is_restored_from_the_ca_bundles_and_the_leaf_is_kept() -> None:
     before = minted()
-    step = plan(State(leaf=before.leaf), NAMES, NOON, POLICY, Evidence(bundles=[bundle(before)]))
+    step = plan(State(leaf=before.leaf), NOON, [before.bundle])
     assert step.action is Action.PUBLISH
     assert step.state.leaf == before.leaf
     assert trusts(step.state, before, 0)
 
 
-def test_a_lost_bundle_during_a_change_is_written_again() -> None:
+def test_a_ca_lost_during_a_rotation_is_restored_from_the_ca_bundles() -> None:
     before = published()
-    holed = replace(before, current=None)
-    seen = Evidence(bundles=[bundle(before)])
-    step = plan(holed, NAMES, DUE + MINUTE, POLICY, seen)
+    step = plan(replace(before, current=None), DUE + MINUTE, [before.bundle])
     assert step.action is Action.REPAIR
     assert trusts(step.state, before, 33)
 
 
-def test_a_configuration_full_of_the_worlds_authorities_is_not_taken_over() -> None:
-    world = pem.text(tuple(mint.authority(NOON, HOUR).certificate for _ in range(30)))
-    step = plan(State(), NAMES, NOON, POLICY, Evidence(bundles=[world]))
-    assert len(step.state.retired) == 8
+def test_at_most_eight_cas_are_adopted_from_the_ca_bundles() -> None:
+    cas = pem.dump_certificates(tuple(issuing.issue_ca(NOON, HOUR).certificate for _ in range(30)))
+    assert len(plan(State(), NOON, [cas]).state.retired) == 8
 
 
-def test_an_expired_authority_in_a_configuration_is_not_taken_over() -> None:
-    old = bundle(minted())
-    assert plan(State(), NAMES, NOON + 100 * HOUR, POLICY, Evidence(bundles=[old])).state.retired == ()
+def test_an_expired_ca_is_not_adopted_from_the_ca_bundles() -> None:
+    assert plan(State(), NOON + 100 * HOUR, [minted().bundle]).state.retired == ()
 
 
-def test_a_strangers_leaf_in_the_store_is_replaced_by_one_of_the_current_authority() -> None:
+def test_a_foreign_leaf_is_replaced_once_clients_trust_the_current_ca() -> None:
     state = minted()
-    stranger = mint.authority(NOON, POLICY.authority_lifetime)
-    theirs = mint.leaf(stranger, NAMES, NOON, POLICY.leaf_lifetime)
-    mixed = replace(state, leaf=theirs, retired=(stranger.certificate,))
-    assert plan(mixed, NAMES, NOON, POLICY, Evidence(bundles=[pem.text((stranger.certificate,))])).action is Action.KEEP
-    step = plan(mixed, NAMES, NOON, POLICY, Evidence(bundles=[bundle(mixed)]))
+    foreign = issuing.issue_ca(NOON, CONFIG.ca_lifetime)
+    leaf = issuing.issue_leaf(foreign, NAMES, NOON, CONFIG.leaf_lifetime)
+    mixed = replace(state, leaf=leaf, retired=(foreign.certificate,))
+    assert plan(mixed, NOON, [pem.dump_certificates((foreign.certificate,))]).action is Action.KEEP
+    step = plan(mixed, NOON, [mixed.bundle])
     assert (step.action, step.state.switched_at) == (Action.ISSUE, NOON)
     assert trusts(state, step.state, 0)
-    assert accepts(bundle(step.state), theirs.certificate, SERVICE, NOON)
+    assert accepts(step.state.bundle, leaf.certificate, SERVICE, NOON)
 
 
-def test_a_time_that_is_not_known_makes_the_wait_begin_now() -> None:
-    state = replace(switched(), switched_at=None)
-    step = plan(state, NAMES, DUE + HOUR, POLICY)
+@pytest.mark.parametrize("since", [None, DUE + 1000 * HOUR], ids=["unknown", "far in the future"])
+def test_a_missing_or_wrong_timestamp_begins_the_propagation_time_again(since: datetime | None) -> None:
+    step = plan(replace(switched(), switched_at=since), DUE + HOUR)
     assert (step.action, step.state.switched_at) == (Action.WAIT, DUE + HOUR)
-    unseen = replace(published(), trusted_since=None)
-    step = plan(unseen, NAMES, DUE, POLICY)
+    step = plan(replace(published(), trusted_since=since), DUE)
     assert (step.action, step.state.trusted_since) == (Action.WAIT, DUE)
 
 
-def test_a_time_that_a_wrong_clock_wrote_far_ahead_is_not_waited_for() -> None:
-    state = replace(switched(), switched_at=DUE + 1000 * HOUR)
-    step = plan(state, NAMES, DUE + HOUR, POLICY)
-    assert (step.action, step.state.switched_at) == (Action.WAIT, DUE + HOUR)
-
-
 def test_certificates_from_a_clock_far_ahead_are_replaced() -> None:
-    ahead = plan(State(), NAMES, NOON + 1000 * HOUR, POLICY).state
-    step = plan(ahead, NAMES, NOON, POLICY)
+    step = plan(plan(State(), NOON + 1000 * HOUR).state, NOON)
     assert step.action is Action.MINT
     assert trusts(step.state, step.state, 0)
 
 
-def test_a_successor_that_expired_before_it_signed_is_replaced() -> None:
-    state = published()
+def test_a_next_ca_that_expired_before_it_signed_is_replaced() -> None:
     old = make(Shape(subject="late", ca=True, end=NOON))
-    step = plan(replace(state, next=old), NAMES, DUE, POLICY)
+    step = plan(replace(published(), next=old), DUE)
     assert step.action is Action.PUBLISH
-    assert old.certificate not in step.state.authorities()
+    assert old.certificate not in step.state.cas
+
+
+UNUSABLE_CAS: dict[str, Callable[[], KeyPair]] = {
+    "Ed25519": lambda: make(CA, key=ed25519.Ed25519PrivateKey.generate()),
+    "weak RSA": lambda: make(CA, key=rsa.generate_private_key(65537, 1024)),  # noqa: S505
+    "constrained to other names": lambda: make(
+        Shape("ca", ca=True, critical=x509.NameConstraints([x509.DNSName("example.com")], None))
+    ),
+}
+
+
+@pytest.mark.parametrize("make_ca", UNUSABLE_CAS.values(), ids=UNUSABLE_CAS.keys())
+def test_a_foreign_ca_whose_leaves_are_not_accepted_is_replaced_without_a_loop(make_ca: Callable[[], KeyPair]) -> None:
+    foreign = make_ca()
+    data = {"ca.crt": pem.dump_certificates((foreign.certificate,)), "ca.key": foreign.key}
+    step = reconcile(data, NAMES, NOON, CONFIG)
+    assert step.action is Action.MINT
+    assert step.state.retired == (foreign.certificate,)
+    assert trusts(step.state, step.state, 0)
+    assert reconcile(secret_data.dump(step.state), NAMES, NOON, CONFIG).action is Action.KEEP

@@ -1,7 +1,7 @@
-"""Two clients that are not the product: they say what is trusted, so that `certs` does not judge itself.
+"""Clients that check certificates independently of `certs.verification`.
 
-`handshake` is OpenSSL, strict, over memory, at the real time. `accepts` is cryptography's own path validation (the
-rules of the Web PKI), at any time.
+`handshake` is OpenSSL in strict mode, in memory, at the current time. `accepts` is path validation by `cryptography`
+with its default policy (the rules of the Web PKI), which is stricter than Go's, at any time.
 """
 
 import ssl
@@ -13,11 +13,11 @@ from cryptography import x509
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
 from certs import pem
-from certs.pairs import Pair
+from certs.pem import KeyPair
 
 
-def handshake(bundle: bytes, pair: Pair, name: str) -> None:
-    """A whole TLS handshake with a client that trusts `bundle`. Raises ssl.SSLCertVerificationError."""
+def handshake(bundle: bytes, pair: KeyPair, name: str) -> None:
+    """A TLS handshake with a client that trusts `bundle`. Raises ssl.SSLCertVerificationError."""
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.verify_flags |= ssl.VerifyFlags.VERIFY_X509_STRICT
     client.load_verify_locations(cadata=bundle.decode())
@@ -30,9 +30,8 @@ def handshake(bundle: bytes, pair: Pair, name: str) -> None:
     for _ in range(10):
         unfinished = [end for end in unfinished if not _finished(end)]
         if not unfinished:
-            assert ends[0].getpeercert(binary_form=True) == ssl.PEM_cert_to_DER_cert(
-                pem.text((pair.certificate,)).decode()
-            )
+            served = ends[0].getpeercert(binary_form=True)
+            assert served == ssl.PEM_cert_to_DER_cert(pem.dump_certificates((pair.certificate,)).decode())
             return
     raise AssertionError("the handshake does not end")
 
@@ -43,22 +42,22 @@ def accepts(bundle: bytes, leaf: x509.Certificate, name: str, at: datetime) -> b
 
 
 def acceptance(bundle: bytes, leaf: x509.Certificate, name: str, at: datetime) -> tuple[datetime, datetime] | None:
-    """The time around `at` in which such a client accepts the leaf by the way that it found; None: it does not."""
+    """The period around `at` in which the client accepts the leaf by the path that it found; None if it does not."""
     anchors = Store(x509.load_pem_x509_certificates(bundle))
     verifier = PolicyBuilder().store(anchors).time(at.replace(tzinfo=None)).build_server_verifier(x509.DNSName(name))
     try:
-        way = verifier.verify(leaf, [])
+        path = verifier.verify(leaf, [])
     except VerificationError:
         return None
-    return max(each.not_valid_before_utc for each in way), min(each.not_valid_after_utc for each in way)
+    return max(each.not_valid_before_utc for each in path), min(each.not_valid_after_utc for each in path)
 
 
-def _server(pair: Pair) -> ssl.SSLContext:
+def _server(pair: KeyPair) -> ssl.SSLContext:
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as folder:
-        both = Path(folder, "both.pem")
-        both.write_bytes(pem.text((pair.certificate, *pair.chain)) + pair.key)
-        server.load_cert_chain(both)
+        path = Path(folder, "pair.pem")
+        path.write_bytes(pem.dump_certificates((pair.certificate, *pair.chain)) + pair.key)
+        server.load_cert_chain(path)
     return server
 
 
