@@ -1,10 +1,10 @@
-"""The job, on this machine: an annotated Pod goes through the real webhook over TLS.
+"""Sends an annotated Pod through the real webhook, over TLS and without a cluster.
 
-Starts `modelfit serve` on loopback with a certificate made for this run, sends it the review that an API server
-would send, and prints the Pod before and after, and the ResourceClaim that the controller would create. No cluster, no
-network; nothing is left behind.
+Starts `modelfit serve` on loopback with a new certificate, sends the AdmissionReview that an API server would send, and
+prints the Pod before and after admission and the ResourceClaim that the controller would create. Removes its files at
+the end.
 
-    python examples/demo.py [FILE]      FILE: what llmfit printed for one model (default: qwen3-8b-plan.json)
+    python examples/demo.py [FILE]      FILE: llmfit's JSON for one model (default: qwen3-8b-plan.json)
 """
 
 import base64
@@ -37,50 +37,52 @@ from webhook.errors import Denied
 
 HERE = Path(__file__).parent
 HOST = "127.0.0.1"
-SECONDS_TO_START = 20
+START_TIMEOUT = 20  # seconds
+MAX_WIDTH = 100
+USE_COLOUR = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
 Document = dict[str, Any]
-WIDTH = 100
-COLOUR = sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
 def main(path: Path) -> None:
-    """Shows the job. Exits with a message where a step fails."""
+    """Prints the steps. Exits with a message if one of them fails."""
     fit = path.read_text("utf-8")
     try:
         requirements = model_fit.parse(fit, path.name)
-    except Denied as refusal:
-        sys.exit(f"{refusal}")
-    pod = annotated(fit)
-    step("1", f"llmfit has printed what {requirements.model or 'the model'} needs: {path.name}.")
-    say(f"GPU memory {requirements.gpu_memory_quantity}, system memory {requirements.memory_quantity or 'not said'}.")
-    step("2", "That JSON goes into one annotation of a Pod. There is no word of a GPU in its spec.")
-    show(document(pod, WIDTH))
-    step("3", "The Pod is created: the API server asks the webhook, over TLS.")
-    with webhook() as server:
-        answer, milliseconds = server.ask(review(pod))
-    response = answer["response"]
-    say(f"POST https://{HOST}:{server.port}/mutate answered in {milliseconds:.1f} ms: allowed: {response['allowed']}")
+    except Denied as denied:
+        sys.exit(f"{denied}")
+    pod = annotated_pod(fit)
+    print_step("1", f"llmfit computes what {requirements.model or 'the model'} needs: {path.name}")
+    memory = requirements.memory_quantity or "unknown"
+    print_detail(f"GPU memory: {requirements.gpu_memory_quantity}, system memory: {memory}")
+    print_step("2", "A Pod has this JSON in an annotation. Its spec does not mention a GPU.")
+    print_lines(yaml_lines(pod, MAX_WIDTH))
+    print_step("3", "The Pod is created. The API server calls the webhook.")
+    with running_webhook() as webhook:
+        response, milliseconds = webhook.review(admission_review(pod))
+    allowed = str(response["allowed"]).lower()
+    print_detail(f"POST https://{HOST}:{webhook.port}/mutate: allowed: {allowed}, after {milliseconds:.1f} ms")
     for warning in response.get("warnings", ()):
-        say(f"kubectl shows: Warning: {warning}")
+        print_detail(f"kubectl prints: Warning: {warning}")
     if not response["allowed"]:
-        sys.exit(f"refused: {response['status']['message']}")
+        sys.exit(f"denied: {response['status']['message']}")
     operations = json.loads(base64.b64decode(response["patch"]))
     admitted: Document = json_patch.apply(json.loads(json.dumps(pod)), operations)
-    step("4", f"The answer is a JSON patch of {len(operations)} operations. The Pod as it is admitted (+ is new):")
-    difference(document(pod, WIDTH), document(admitted, WIDTH))
-    # From here on it has what the API server gives to an object that it stores.
+    print_step("4", f"The response is a JSON patch of {len(operations)} operations. The admitted Pod (+ is new):")
+    print_additions(yaml_lines(pod, MAX_WIDTH), yaml_lines(admitted, MAX_WIDTH))
+    # The API server sets these fields when it stores the Pod.
     stored = admitted["metadata"] | {"uid": str(uuid.uuid4()), "namespace": "default"}
     claim = claims.build_pod_claim(stored, AdmissionConfig())
     if claim is None:
-        step("5", "The model needs no GPU, so there is no ResourceClaim: the memory request is all.")
+        print_step("5", "The model needs no GPU, so there is no ResourceClaim. The Pod has a memory request.")
         return
-    step("5", "The controller sees the Pod, and creates the ResourceClaim that it names. It belongs to the Pod:")
-    say("the scheduler picks a GPU that fits, and when the Pod goes, Kubernetes takes the claim with it.")
-    show(document(claim))
+    print_step("5", "The controller creates the ResourceClaim that the Pod references. The Pod owns it.")
+    print_detail("The scheduler allocates a GPU that is large enough. Kubernetes deletes the claim with the Pod.")
+    print_lines(yaml_lines(claim))
 
 
-def annotated(fit: str) -> Document:
-    """A Pod whose only special word is the annotation."""
+def annotated_pod(fit: str) -> Document:
+    """A Pod with a fit as its annotation."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -89,8 +91,8 @@ def annotated(fit: str) -> Document:
     }
 
 
-def review(pod: Document) -> Document:
-    """The question as an API server puts it."""
+def admission_review(pod: Document) -> Document:
+    """The AdmissionReview that an API server sends when the Pod is created."""
     return {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
@@ -110,25 +112,25 @@ def review(pod: Document) -> Document:
 
 
 class Webhook:
-    """A running `modelfit serve`. `authority` is the PEM text of the only authority that is trusted to vouch for it."""
+    """A client of `modelfit serve`. `ca` is the PEM text of the only trusted CA."""
 
-    def __init__(self, port: int, authority: str) -> None:
+    def __init__(self, port: int, ca: str) -> None:
         self.port = port
-        self._context = ssl.create_default_context(cadata=authority)
+        self._context = ssl.create_default_context(cadata=ca)
 
     def get(self, path: str) -> int:
-        """The HTTP status of a GET. Raises OSError while nobody listens."""
+        """The HTTP status of a GET. Raises OSError until the server listens."""
         return self._call("GET", path, None)[0]
 
-    def ask(self, question: Document) -> tuple[Document, float]:
-        """The answering AdmissionReview, and how many milliseconds it took, the TLS handshake included."""
-        begin = time.perf_counter()
-        status, body = self._call("POST", "/mutate", json.dumps(question))
-        milliseconds = (time.perf_counter() - begin) * 1000
+    def review(self, review: Document) -> tuple[Document, float]:
+        """The response to an AdmissionReview, and its duration in milliseconds with the TLS handshake."""
+        start = time.perf_counter()
+        status, body = self._call("POST", "/mutate", json.dumps(review))
+        milliseconds = (time.perf_counter() - start) * 1000
         if status != 200:
-            sys.exit(f"the webhook answered {status}: {body.decode(errors='replace')}")
-        answer: Document = json.loads(body)
-        return answer, milliseconds
+            sys.exit(f"HTTP status {status}: {body.decode(errors='replace')}")
+        response: Document = json.loads(body)["response"]
+        return response, milliseconds
 
     def _call(self, method: str, path: str, body: str | None) -> tuple[int, bytes]:
         connection = http.client.HTTPSConnection(HOST, self.port, context=self._context, timeout=10)
@@ -141,19 +143,19 @@ class Webhook:
 
 
 @contextmanager
-def webhook() -> Iterator[Webhook]:
-    """The real program, as a process of its own, for as long as the block lasts."""
+def running_webhook() -> Iterator[Webhook]:
+    """Runs `modelfit serve` in a process."""
     with tempfile.TemporaryDirectory(prefix="modelfit-demo-") as folder:
         certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
         now = datetime.now(UTC)
-        authority = issuing.issue_ca(now, timedelta(hours=1))
-        leaf = issuing.issue_leaf(authority, [HOST], now, timedelta(hours=1))
+        ca = issuing.issue_ca(now, timedelta(hours=1))
+        leaf = issuing.issue_leaf(ca, [HOST], now, timedelta(hours=1))
         certificate.write_bytes(pem.dump_certificates((leaf.certificate,)))
         key.touch(mode=0o600)
         key.write_bytes(leaf.key)
         port = free_port()
         command = [sys.executable, "-m", "webhook.cli", "serve", "--host", HOST, "--port", str(port)]
-        # The settings of whoever runs this are not the demo's; and nobody needs time to look for another replica.
+        # Settings in the user's environment do not apply to the demo. Without draining, the webhook stops at once.
         environ = {name: value for name, value in os.environ.items() if not name.startswith("MODELFIT_")}
         with Path(folder, "log").open("w+b") as log:
             process = subprocess.Popen(
@@ -161,32 +163,32 @@ def webhook() -> Iterator[Webhook]:
                 env=environ | {"MODELFIT_DRAIN_SECONDS": "0"},
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is for the demo, which then stops it
+                start_new_session=True,  # Ctrl-C ends the demo, which then stops the webhook
             )
             try:
-                server = Webhook(port, pem.dump_certificates((authority.certificate,)).decode())
-                wait(server, process, log.name)
-                yield server
+                webhook = Webhook(port, pem.dump_certificates((ca.certificate,)).decode())
+                wait_until_ready(webhook, process, log.name)
+                yield webhook
             finally:
                 stop(process)
 
 
-def wait(server: Webhook, process: "subprocess.Popen[bytes]", log: str) -> None:
-    """Returns when the webhook is ready; exits with its last words where it is not."""
-    deadline = time.monotonic() + SECONDS_TO_START
+def wait_until_ready(webhook: Webhook, process: "subprocess.Popen[bytes]", log: str) -> None:
+    """Waits for readiness. Exits with the log if the webhook does not get ready."""
+    deadline = time.monotonic() + START_TIMEOUT
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            if server.get("/readyz") == 200:
+            if webhook.get("/readyz") == 200:
                 return
         except OSError:
             pass
         time.sleep(0.05)
-    state = "did not start in time" if process.poll() is None else f"ended with exit code {process.returncode}"
-    sys.exit(f"modelfit serve {state}:\n{Path(log).read_text('utf-8', 'replace')}")
+    problem = "did not start in time" if process.poll() is None else f"ended with exit code {process.returncode}"
+    sys.exit(f"modelfit serve {problem}:\n{Path(log).read_text('utf-8', 'replace')}")
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
-    """Ends the process and its workers, with more and more force."""
+    """Stops the process with SIGTERM, and after 10 s all of its workers with SIGKILL."""
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(10)
@@ -196,51 +198,51 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A TCP port that is not in use."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-class Lines(yaml.SafeDumper):
-    """YAML as people write it."""
+class IndentingDumper(yaml.SafeDumper):
+    """Indents lists inside mappings."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
 
 
-def document(value: Document, width: int = 4096) -> list[str]:
-    """YAML lines, cut at `width`: a whole fit would fill the screen."""
-    text = yaml.dump(value, Dumper=Lines, sort_keys=False, width=4096)
+def yaml_lines(value: Document, width: int = 4096) -> list[str]:
+    """The lines of the YAML document, truncated to `width`: a fit has thousands of characters."""
+    text = yaml.dump(value, Dumper=IndentingDumper, sort_keys=False, width=4096)
     return [line if len(line) <= width else f"{line[:width]} …" for line in text.splitlines()]
 
 
-def difference(before: list[str], after: list[str]) -> None:
-    """The lines of `after`, those that are not in `before` marked."""
+def print_additions(before: list[str], after: list[str]) -> None:
+    """Prints the lines of `after`, with a + in front of those that are not in `before`."""
     for line in difflib.ndiff(before, after):
         if line[0] in " +":
-            print(paint("32", f"  {line}") if line[0] == "+" else f"  {line}")
+            print(colour("32", f"  {line}") if line[0] == "+" else f"  {line}")
 
 
-def show(lines: list[str]) -> None:
-    """Lines of a document."""
+def print_lines(lines: list[str]) -> None:
+    """Prints the lines of a document."""
     print("\n".join(f"    {line}" for line in lines))
 
 
-def step(number: str, title: str) -> None:
-    """A step's headline."""
-    print(f"\n{paint('1', f'{number}. {title}')}", flush=True)
+def print_step(number: str, title: str) -> None:
+    """Prints the heading of a step."""
+    print(f"\n{colour('1', f'{number}. {title}')}", flush=True)
 
 
-def say(text: str) -> None:
-    """A line under a headline."""
+def print_detail(text: str) -> None:
+    """Prints a line below the heading."""
     print(f"   {text}")
 
 
-def paint(code: str, text: str) -> str:
-    """The text in a colour, on a terminal."""
-    return f"\033[{code}m{text}\033[0m" if COLOUR else text
+def colour(code: str, text: str) -> str:
+    """The text with a colour code if the output is a terminal."""
+    return f"\033[{code}m{text}\033[0m" if USE_COLOUR else text
 
 
 if __name__ == "__main__":
@@ -249,5 +251,5 @@ if __name__ == "__main__":
         sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:  # a pager that was left
+    except BrokenPipeError:  # the pager was closed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

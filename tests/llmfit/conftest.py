@@ -1,4 +1,4 @@
-"""`llmfit(*arguments)`: what the binary prints as JSON. Without the binary the tests are skipped; in CI they fail."""
+"""`llmfit(*arguments)`: the JSON that the binary prints. Tests without the binary are skipped, or fail if CI is set."""
 
 import json
 import os
@@ -13,14 +13,14 @@ import pytest
 BINARY = Path(sys.executable).with_name("llmfit")
 
 Llmfit = Callable[..., str]
-"""`llmfit(*arguments, code=0)`: standard output of `llmfit --json …`, which must end with that exit code."""
+"""`llmfit(*arguments, code=0)`: the standard output of `llmfit --json …`, whose exit code must be `code`."""
 
 
 @pytest.fixture(scope="session")
 def llmfit(tmp_path_factory: pytest.TempPathFactory) -> Llmfit:
-    """Runs the binary with a home of its own, so that it reads no catalogue that somebody fetched."""
+    """Runs the binary with its own home directory, so that it uses the built-in catalogue and not a fetched one."""
     if not BINARY.exists():
-        reason = f"{BINARY} is not there; install the package llmfit"
+        reason = f"{BINARY} does not exist; install the package llmfit"
         if os.environ.get("CI"):
             pytest.fail(f"{reason} (with CI set, these tests may not be skipped)", pytrace=False)
         pytest.skip(reason)
@@ -28,7 +28,7 @@ def llmfit(tmp_path_factory: pytest.TempPathFactory) -> Llmfit:
     environ = {"PATH": os.environ.get("PATH", ""), "HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}
 
     def run(*arguments: str, code: int = 0) -> str:
-        # On an older C library the loader grumbles on standard error, and the program runs all the same.
+        # On an older C library, the loader prints warnings to standard error.
         done = subprocess.run(
             [BINARY, "--json", *arguments], capture_output=True, text=True, env=environ, timeout=120, check=False
         )
@@ -47,6 +47,6 @@ def catalogue(llmfit: Llmfit) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def fits(llmfit: Llmfit) -> list[dict[str, Any]]:
-    """Every row of `llmfit fit` on a machine of a middling size, so that there are rows of every run mode."""
+    """Every row of `llmfit fit` on a medium-sized machine, which has rows of every run mode but TP."""
     rows: list[dict[str, Any]] = json.loads(llmfit("--memory", "24G", "--ram", "64G", "fit", "-n", "20000"))["models"]
     return rows

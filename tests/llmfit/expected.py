@@ -1,4 +1,4 @@
-"""What a row must become, worked out from the documented rules and from nothing of the project's code."""
+"""The expected amounts of a row, computed from the documented rules without the project's code."""
 
 import math
 from collections.abc import Mapping
@@ -9,20 +9,20 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Amounts:
-    """Quantities as a claim spells them; None is "not said"."""
+    """Quantities as in a claim; None if unknown."""
 
     gpu_memory: str | None
     memory: str | None
 
 
-def of_catalogue_row(row: Mapping[str, Any]) -> Amounts:
-    """`min_vram_gb`, for which `min_ram_gb` stands in where it is null; `min_ram_gb`."""
+def from_catalogue_row(row: Mapping[str, Any]) -> Amounts:
+    """`min_vram_gb`, or `min_ram_gb` if it is null; `min_ram_gb`."""
     gpu = row["min_ram_gb"] if row["min_vram_gb"] is None else row["min_vram_gb"]
     return Amounts(quantity(gpu), quantity(row["min_ram_gb"]))
 
 
-def of_fit_row(row: Mapping[str, Any]) -> Amounts | None:
-    """By run mode; None is refused: on CPU+GPU the row does not say how much is in VRAM."""
+def from_fit_row(row: Mapping[str, Any]) -> Amounts | None:
+    """The amounts by run mode. None if the row is denied: a CPU+GPU row does not say how much is in VRAM."""
     required = row["memory_required_gb"]
     match row["run_mode"]:
         case "GPU" | "TP":
@@ -38,7 +38,7 @@ def of_fit_row(row: Mapping[str, Any]) -> Amounts | None:
 
 
 def quantity(gigabytes: float | None) -> str | None:
-    """Whole Gi, else Mi rounded up; decimal as it was printed."""
+    """Whole Gi, else Mi rounded up, computed from the printed decimal."""
     if not gigabytes:
         return None
     mebibytes = math.ceil(Fraction(repr(gigabytes)) * 1024)

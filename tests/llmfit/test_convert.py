@@ -1,4 +1,4 @@
-"""`llmfit --json … | modelfit convert`, as the help says."""
+"""`llmfit --json … | modelfit convert`."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ def gpu_memory(printed: str) -> str:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_plan(model: str, llmfit: Llmfit, modelfit: Run) -> None:
+def test_a_plan_is_converted(model: str, llmfit: Llmfit, modelfit: Run) -> None:
     plan = llmfit("plan", model, "--context", "8192")
     result = modelfit("convert", stdin=plan)
     assert result.code == 0
@@ -35,31 +35,31 @@ def test_plan(model: str, llmfit: Llmfit, modelfit: Run) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_claim(model: str, llmfit: Llmfit, modelfit: Run) -> None:
+def test_a_claim_is_converted(model: str, llmfit: Llmfit, modelfit: Run) -> None:
     claim = llmfit("claim", model, "--min-tps", "20")
     result = modelfit("convert", "-", "--profile", "llmfit", stdin=claim)
     assert result.code == 0
-    figures = json.loads(claim)
-    assert gpu_memory(result.out) == f"{figures['memoryGi']}Gi"
-    assert f">= {figures['minBandwidthGBs']}" in result.out
+    fields = json.loads(claim)
+    assert gpu_memory(result.out) == f"{fields['memoryGi']}Gi"
+    assert f">= {fields['minBandwidthGBs']}" in result.out
 
 
 @pytest.mark.parametrize("memory", ["8G", "24G", "96G"])
 @pytest.mark.parametrize("model", MODELS)
-def test_info_on_machines_of_several_sizes(model: str, memory: str, llmfit: Llmfit, modelfit: Run) -> None:
+def test_info_is_converted_by_the_run_mode_of_its_row(model: str, memory: str, llmfit: Llmfit, modelfit: Run) -> None:
     info = llmfit("--memory", memory, "--ram", "256G", "info", model)
     result = modelfit("convert", stdin=info)
     (row,) = json.loads(info)["models"]
-    wanted = expected.of_fit_row(row)
-    if wanted is None:
+    amounts = expected.from_fit_row(row)
+    if amounts is None:
         assert (result.code, result.out) == (2, "")
         assert "NoGpuMemoryFigure" in result.err
-    elif wanted.gpu_memory is None:
+    elif amounts.gpu_memory is None:
         assert (result.code, result.out) == (1, "")
-        assert f"resources.requests.memory: {wanted.memory}" in result.err
+        assert f"resources.requests.memory: {amounts.memory}" in result.err
     else:
         assert result.code == 0
-        assert gpu_memory(result.out) == wanted.gpu_memory
+        assert gpu_memory(result.out) == amounts.gpu_memory
 
 
 def test_a_model_that_runs_on_the_cpu_needs_no_claim(fits: list[dict[str, Any]], modelfit: Run) -> None:
@@ -69,51 +69,51 @@ def test_a_model_that_runs_on_the_cpu_needs_no_claim(fits: list[dict[str, Any]],
     assert f"resources.requests.memory: {expected.quantity(row['memory_required_gb'])}" in result.err
 
 
-def test_recommend(llmfit: Llmfit, modelfit: Run) -> None:
+def test_one_recommendation_is_converted_and_several_are_denied(llmfit: Llmfit, modelfit: Run) -> None:
     one = llmfit("--memory", "24G", "--ram", "64G", "recommend", "-n", "1")
     (row,) = json.loads(one)["models"]
-    wanted = expected.of_fit_row(row)
-    assert wanted is not None
-    assert gpu_memory(modelfit("convert", stdin=one).out) == wanted.gpu_memory
+    amounts = expected.from_fit_row(row)
+    assert amounts is not None
+    assert gpu_memory(modelfit("convert", stdin=one).out) == amounts.gpu_memory
     several = modelfit("convert", stdin=llmfit("--memory", "24G", "--ram", "64G", "recommend", "-n", "3"))
     assert (several.code, several.out) == (2, "")
     assert "AmbiguousModelFit" in several.err
 
 
-def test_the_whole_catalogue_at_once_is_refused(llmfit: Llmfit, modelfit: Run) -> None:
+def test_the_whole_catalogue_is_denied(llmfit: Llmfit, modelfit: Run) -> None:
     result = modelfit("convert", stdin=llmfit("list"))
     assert (result.code, result.out) == (2, "")
     assert "AmbiguousModelFit" in result.err
     assert len(result.err) <= 1200
 
 
-def test_a_comparison_is_refused_with_the_names_of_both(llmfit: Llmfit, modelfit: Run) -> None:
+def test_a_comparison_is_denied_with_the_names_of_both_models(llmfit: Llmfit, modelfit: Run) -> None:
     printed = llmfit("diff")
     names = [row["model"]["name"] for row in json.loads(printed)["models"]]
     assert f"a list of 2: {quote_all(names)}; want exactly one model" in modelfit("convert", stdin=printed).err
 
 
-def test_an_error_of_llmfit_is_passed_on(llmfit: Llmfit, modelfit: Run) -> None:
+def test_an_error_of_llmfit_is_repeated(llmfit: Llmfit, modelfit: Run) -> None:
     result = modelfit("convert", stdin=llmfit("info", "nosuchmodel", code=1))
     assert (result.code, result.out) == (2, "")
     assert "llmfit reported an error: \"No model found matching 'nosuchmodel'\"; want" in result.err
 
 
-def test_the_run_modes_that_messages_list_are_those_of_its_rows(fits: list[dict[str, Any]], modelfit: Run) -> None:
-    said = modelfit("convert", stdin='{"memory_required_gb": 8, "run_mode": "weird"}').err
-    listed = said.partition("want ")[2].strip().replace(" or ", ", ").split(", ")
-    # There is one machine here, and TP takes several.
+def test_the_error_for_an_unknown_run_mode_lists_those_of_llmfit(fits: list[dict[str, Any]], modelfit: Run) -> None:
+    message = modelfit("convert", stdin='{"memory_required_gb": 8, "run_mode": "weird"}').err
+    listed = message.partition("want ")[2].strip().replace(" or ", ", ").split(", ")
+    # TP takes several machines.
     assert {*listed} == {row["run_mode"] for row in fits} | {"TP"}
 
 
-def test_rows_of_every_kind_through_the_whole_command(
+def test_a_sample_of_rows_is_converted(
     catalogue: list[dict[str, Any]], fits: list[dict[str, Any]], modelfit: Run
 ) -> None:
     for row in [*catalogue[::199], *fits[::97]]:
         result = modelfit("convert", stdin=json.dumps(row))
-        wanted = expected.of_fit_row(row) if "run_mode" in row else expected.of_catalogue_row(row)
-        if wanted and wanted.gpu_memory:
-            assert gpu_memory(result.out) == wanted.gpu_memory, row["name"]
+        amounts = expected.from_fit_row(row) if "run_mode" in row else expected.from_catalogue_row(row)
+        if amounts and amounts.gpu_memory:
+            assert gpu_memory(result.out) == amounts.gpu_memory, row["name"]
         else:
             assert result.out == "", row["name"]
             assert result.code in (1, 2)

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="version of resource.k8s.io (default: v1); v1alpha2 is the format in llmfit's documentation, which no"
         " cluster accepts",
     )
-    parser.add_argument("--profile", metavar="P", help="device profile (default: the setting `profile`, nvidia)")
+    parser.add_argument("--profile", metavar="P", help="device profile (default: from the settings)")
     parser.add_argument("--config", metavar="FILE", help="settings file, the same as the webhook's")
     parser.add_argument("--name", metavar="N", help="name of the object (default: MODEL-claim)")
     parser.add_argument("--namespace", metavar="NS", help="namespace of the object (default: not set)")

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cert", metavar="FILE", type=Path, required=True, help="certificate chain, PEM")
     parser.add_argument("--key", metavar="FILE", type=Path, required=True, help="private key of the certificate, PEM")
     parser.add_argument("--config", metavar="FILE", help="settings file")
-    parser.add_argument("--workers", metavar="N", type=_workers, help="worker processes (default: the setting's, 1)")
+    parser.add_argument("--workers", metavar="N", type=_workers, help="worker processes (default: from the settings)")
 
 
 def run(arguments: argparse.Namespace) -> int:
