@@ -11,7 +11,7 @@ from testbed.node.pod import LocalPod
 
 
 class Kubelet:
-    """Runs the pods of `namespaces` on the Node `node` from `start` to `stop`. Pods of other namespaces stay pending."""
+    """Runs the pods of `namespaces` on the Node `node` from `start` to `stop`; others stay pending."""
 
     def __init__(self, plane: ControlPlane, node: str, namespaces: Collection[str]) -> None:
         self._api, self._plane, self._node = plane.api(), plane, node

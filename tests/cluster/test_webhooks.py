@@ -187,5 +187,5 @@ def test_a_certificate_of_another_authority_is_not_trusted(
 
 def test_waiting_says_what_was_seen_last(namespace: Namespace) -> None:
     namespace.create(pod("a", nodeSelector={"no": "such-node"}))
-    with pytest.raises(WaitTimeoutError, match=r"not within 1 s: pod .*/a is bound to a node; last value: .*PodScheduled"):
+    with pytest.raises(WaitTimeoutError, match=r"not within 1 s: pod .*/a is bound .*; last value: .*PodScheduled"):
         namespace.wait_bound("a", timeout=1)
