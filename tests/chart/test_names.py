@@ -1,18 +1,18 @@
-"""What is named in two places has one name, whatever the release, the namespace and the overrides are called."""
+"""Names that several objects use agree for all release names, namespaces and overrides."""
 
 import re
 
 import pytest
 import yaml
 
-from certs import names
+from certs import hostnames
 from tests.chart.helm import Helm
 from tests.chart.matrix import MATRIX, NAMES
 from tests.chart.rendering import JsonObject, Rendered, Values, render
 
 pytestmark = pytest.mark.chart
 
-SERVICE_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+DNS_1035_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 MODES: dict[str, Values] = {name: MATRIX[name] for name in ("defaults", "cert-manager", "secret")}
 
 each_name = pytest.mark.parametrize(("release", "namespace", "extra"), NAMES.values(), ids=NAMES.keys())
@@ -23,42 +23,42 @@ each_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES.keys())
 @each_mode
 def test_names_are_consistent(helm: Helm, release: str, namespace: str, extra: Values, mode: Values) -> None:
     rendered = render(helm, {**mode, **extra}, release=release, namespace=namespace)
-    _the_service_leads_to_the_webhook(rendered, namespace)
-    _the_certificate_is_for_the_service_and_where_the_webhook_reads_it(rendered, namespace)
-    _every_account_exists_and_has_only_its_own_roles(rendered, namespace)
-    _pods_find_their_settings(rendered)
-    _selectors_select_their_own_pods(rendered)
-    _the_controller_may_use_its_lease(rendered, namespace)
+    check_service_selects_the_webhook(rendered, namespace)
+    check_certificate_matches_service_and_mount(rendered, namespace)
+    check_service_accounts_have_only_their_roles(rendered, namespace)
+    check_pods_mount_their_settings(rendered)
+    check_selectors_match_only_their_pods(rendered)
+    check_controller_may_use_its_lease(rendered, namespace)
 
 
 @each_name
-def test_names_fit_where_they_are_used(helm: Helm, release: str, namespace: str, extra: Values) -> None:
+def test_names_are_valid_and_short_enough(helm: Helm, release: str, namespace: str, extra: Values) -> None:
     rendered = render(helm, extra, release=release, namespace=namespace)
     for each in rendered.objects:
-        assert SERVICE_NAME.fullmatch(each["metadata"]["name"]), each["metadata"]["name"]
+        assert DNS_1035_LABEL.fullmatch(each["metadata"]["name"]), each["metadata"]["name"]
         assert len(each["metadata"]["name"]) <= 63
         assert all(len(value) <= 63 for value in each["metadata"]["labels"].values())
     service = rendered.one("Service")["metadata"]["name"]
-    # What the certificate must carry can be carried.
-    assert names.general_names([f"{service}.{namespace}.svc"])
-    assert len(names.common_name([f"{service}.{namespace}.svc"])) <= 64
+    # The certificate can hold the name.
+    assert hostnames.general_names([f"{service}.{namespace}.svc"])
+    assert len(hostnames.common_name([f"{service}.{namespace}.svc"])) <= 64
 
 
-def test_releases_that_differ_only_at_the_end_of_long_names_stay_apart(helm: Helm) -> None:
+def test_long_release_names_that_differ_only_at_the_end_give_different_names(helm: Helm) -> None:
     one, other = (render(helm, release="r" * 52 + last) for last in "ab")
     assert one.one("Service")["metadata"]["name"] != other.one("Service")["metadata"]["name"]
 
 
-def test_the_own_name_is_taken_as_it_is(helm: Helm) -> None:
+def test_full_name_override_is_used_unchanged(helm: Helm) -> None:
     assert render(helm, {"fullnameOverride": "claims"}).one("Service")["metadata"]["name"] == "claims"
 
 
-def test_a_release_named_like_the_chart_is_not_doubled(helm: Helm) -> None:
+def test_the_chart_name_is_not_repeated_in_the_name(helm: Helm) -> None:
     assert render(helm).one("Service")["metadata"]["name"] == "modelfit"
     assert render(helm, release="gpu").one("Service")["metadata"]["name"] == "gpu-modelfit"
 
 
-def _the_service_leads_to_the_webhook(rendered: Rendered, namespace: str) -> None:
+def check_service_selects_the_webhook(rendered: Rendered, namespace: str) -> None:
     service, deployment = rendered.one("Service"), rendered.one("Deployment", "-webhook")
     (port,) = service["spec"]["ports"]
     pod = deployment["spec"]["template"]
@@ -72,7 +72,7 @@ def _the_service_leads_to_the_webhook(rendered: Rendered, namespace: str) -> Non
             assert called["port"] == port["port"]
 
 
-def _the_certificate_is_for_the_service_and_where_the_webhook_reads_it(rendered: Rendered, namespace: str) -> None:
+def check_certificate_matches_service_and_mount(rendered: Rendered, namespace: str) -> None:
     service = rendered.one("Service")["metadata"]["name"]
     volumes = {
         each["name"]: each for each in rendered.one("Deployment", "-webhook")["spec"]["template"]["spec"]["volumes"]
@@ -105,7 +105,7 @@ def _the_certificate_is_for_the_service_and_where_the_webhook_reads_it(rendered:
         assert tls["serverName"] == f"{service}.{namespace}.svc"
 
 
-def _every_account_exists_and_has_only_its_own_roles(rendered: Rendered, namespace: str) -> None:
+def check_service_accounts_have_only_their_roles(rendered: Rendered, namespace: str) -> None:
     accounts = {each["metadata"]["name"] for each in rendered.of("ServiceAccount")}
     assert {pod["spec"]["serviceAccountName"] for _, pod in rendered.pods} == accounts
     roles = {each["metadata"]["name"] for kind in ("Role", "ClusterRole") for each in rendered.of(kind)}
@@ -117,7 +117,7 @@ def _every_account_exists_and_has_only_its_own_roles(rendered: Rendered, namespa
         assert subject["name"] == binding["roleRef"]["name"]
 
 
-def _pods_find_their_settings(rendered: Rendered) -> None:
+def check_pods_mount_their_settings(rendered: Rendered) -> None:
     for deployment in rendered.of("Deployment"):
         metadata, spec = deployment["spec"]["template"]["metadata"], deployment["spec"]["template"]["spec"]
         (container,) = spec["containers"]
@@ -131,7 +131,7 @@ def _pods_find_their_settings(rendered: Rendered) -> None:
         assert set(mounts.values()) == set(volumes)
 
 
-def _selectors_select_their_own_pods(rendered: Rendered) -> None:
+def check_selectors_match_only_their_pods(rendered: Rendered) -> None:
     for deployment in rendered.of("Deployment"):
         labels = deployment["spec"]["template"]["metadata"]["labels"]
         assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
@@ -144,7 +144,7 @@ def _selectors_select_their_own_pods(rendered: Rendered) -> None:
     assert one != other
 
 
-def _the_controller_may_use_its_lease(rendered: Rendered, namespace: str) -> None:
+def check_controller_may_use_its_lease(rendered: Rendered, namespace: str) -> None:
     (container,) = rendered.one("Deployment", "-controller")["spec"]["template"]["spec"]["containers"]
     lease = container["args"][container["args"].index("--lease") + 1]
     where, _, name = lease.partition("/")

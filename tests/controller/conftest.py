@@ -1,9 +1,8 @@
-"""A cluster with an empty Secret and both configurations, and a clock."""
+"""An API server with an empty Secret and both webhook configurations, and a clock."""
 
 import pytest
 
-from tests.controller.keeping import Clock
-from tests.controller.objects import OURS, Objects
+from tests.controller.fake_api_server import WEBHOOKS, Clock, FakeApiServer
 
 
 @pytest.fixture
@@ -12,9 +11,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def objects() -> Objects:
-    made = Objects()
+def server() -> FakeApiServer:
+    made = FakeApiServer()
     made.make_secret()
-    for path in OURS:
+    for path in WEBHOOKS:
         made.make_configuration(path)
     return made

@@ -1,109 +1,90 @@
-"""A Secret as a store: what it keeps of others', and who loses a race."""
+"""What a write keeps, and which writer loses a race."""
 
 import base64
 
 import pytest
 
-from certs.errors import Conflict, Exists
-from tests.controller.objects import SECRET, Objects
+from tests.controller.fake_api_server import SECRET, FakeApiServer, fail
 from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.cluster.secret_store import SecretStore, StoredSecret
 
 
 @pytest.fixture
-def objects() -> Objects:
-    return Objects()
+def server() -> FakeApiServer:
+    return FakeApiServer()
 
 
-def test_what_is_written_is_read_and_what_is_others_stays(objects: Objects) -> None:
-    objects.make_secret({"tls.crt": b"old", "ca.key": b"old", "notes": b"mine"})
-    store = objects.store()
+def read(store: SecretStore) -> StoredSecret:
     stored = store.read()
     assert stored is not None
-    store.write({"tls.crt": b"new"}, stored.version)
-    after = objects.store().read()
-    assert after is not None
-    assert after.data == {"tls.crt": b"new", "notes": b"mine"}
-    assert after.version != stored.version
-    assert objects.there[SECRET]["metadata"]["labels"] == {"a": "b"}
+    return stored
+
+
+def test_a_write_replaces_the_certificates_and_keeps_everything_else(server: FakeApiServer) -> None:
+    server.make_secret({"tls.crt": b"old", "ca.key": b"old", "notes": b"mine"})
+    store = server.store()
+    store.write({"tls.crt": b"new"}, read(store))
+    assert read(store).data == {"tls.crt": b"new", "notes": b"mine"}
+    assert server.objects[SECRET]["metadata"]["labels"] == {"a": "b"}
 
 
 @pytest.mark.parametrize("data", [None, {}], ids=["no data", "empty data"])
-def test_an_empty_secret_is_something(objects: Objects, data: dict[str, bytes] | None) -> None:
-    objects.make_secret(data)
-    stored = objects.store().read()
-    assert stored is not None
-    assert stored.data == {}
+def test_an_empty_secret_exists(server: FakeApiServer, data: dict[str, bytes] | None) -> None:
+    server.make_secret(data)
+    assert read(server.store()).data == {}
 
 
-def test_a_null_entry_is_empty(objects: Objects) -> None:
-    objects.put(SECRET, {"metadata": {}, "data": {"tls.crt": None}})
-    stored = objects.store().read()
-    assert stored is not None
-    assert stored.data == {"tls.crt": b""}
+def test_a_null_value_is_empty(server: FakeApiServer) -> None:
+    server.put(SECRET, {"metadata": {}, "data": {"tls.crt": None}})
+    assert read(server.store()).data == {"tls.crt": b""}
 
 
-def test_a_secret_that_is_not_there_is_none_and_can_be_created_once(objects: Objects) -> None:
-    store = objects.store()
+def test_a_missing_secret_is_created_once(server: FakeApiServer) -> None:
+    store = server.store()
     assert store.read() is None
-    store.create({"tls.crt": b"new"})
-    assert objects.there[SECRET]["type"] == "Opaque"
-    assert objects.there[SECRET]["data"] == {"tls.crt": base64.b64encode(b"new").decode()}
-    with pytest.raises(Exists, match="Secret modelfit/tls"):
-        store.create({"tls.crt": b"other"})
+    store.write({"tls.crt": b"new"}, None)
+    assert server.objects[SECRET]["type"] == "Opaque"
+    assert server.objects[SECRET]["data"] == {"tls.crt": base64.b64encode(b"new").decode()}
+    with pytest.raises(ApiError, match="Secret modelfit/tls") as error:
+        store.write({"tls.crt": b"other"}, None)
+    assert error.value.reason is ErrorReason.CONFLICT
 
 
-def test_who_may_not_create_it_is_told_that_it_is_missing(objects: Objects) -> None:
-    def forbid(method: str, path: str) -> None:
-        if method == "POST":
-            raise ApiError(ErrorReason.FORBIDDEN, "cannot create", 403)
-
-    objects.before = forbid
-    with pytest.raises(
-        ApiError, match="Secret modelfit/tls does not exist and cannot be created: cannot create"
-    ) as told:
-        objects.store().create({})
-    assert (told.value.reason, told.value.status) == (ErrorReason.FORBIDDEN, 403)
+def test_a_secret_that_cannot_be_created_is_reported_as_missing(server: FakeApiServer) -> None:
+    server.before = fail(ErrorReason.FORBIDDEN, method="POST")
+    with pytest.raises(ApiError, match="Secret modelfit/tls does not exist and cannot be created: no") as error:
+        server.store().write({}, None)
+    assert error.value.reason is ErrorReason.FORBIDDEN
 
 
-def test_a_version_that_is_not_the_stored_one_any_more_is_a_conflict(objects: Objects) -> None:
-    objects.make_secret({})
-    first, second = objects.store(), objects.store()
-    versions = [stored.version for store in (first, second) if (stored := store.read())]
-    second.write({"tls.crt": b"winner"}, versions[1])
-    with pytest.raises(Conflict):
-        first.write({"tls.crt": b"loser"}, versions[0])
-    # One that was read before the last one is none either.
-    first.read()
-    with pytest.raises(Conflict):
-        first.write({"tls.crt": b"loser"}, versions[0])
-    # What was written is not what was read: it has to be read again.
-    with pytest.raises(Conflict):
-        second.write({"tls.crt": b"again"}, str(objects.version))
-    assert objects.data() == {"tls.crt": b"winner"}
+@pytest.mark.parametrize("change", ["written", "deleted"])
+def test_a_secret_that_has_changed_since_it_was_read_is_a_conflict(server: FakeApiServer, change: str) -> None:
+    server.make_secret({})
+    store = server.store()
+    stored = read(store)
+    if change == "written":
+        store.write({"tls.crt": b"winner"}, stored)
+    else:
+        del server.objects[SECRET]
+    with pytest.raises(ApiError) as error:
+        store.write({"tls.crt": b"loser"}, stored)
+    assert error.value.reason is ErrorReason.CONFLICT
+    assert server.objects.get(SECRET, {}).get("data", {}).get("tls.crt") != base64.b64encode(b"loser").decode()
 
 
-def test_a_secret_that_went_away_is_a_conflict(objects: Objects) -> None:
-    objects.make_secret({})
-    store = objects.store()
-    stored = store.read()
-    del objects.there[SECRET]
-    assert stored is not None
-    with pytest.raises(Conflict):
-        store.write({}, stored.version)
+@pytest.mark.parametrize("reason", [ErrorReason.UNREACHABLE, ErrorReason.FORBIDDEN])
+def test_other_errors_are_raised_unchanged(server: FakeApiServer, reason: ErrorReason) -> None:
+    server.make_secret({})
+    store = server.store()
+    stored = read(store)
+    server.before = fail(reason)
+    for call in (store.read, lambda: store.write({}, stored)):
+        with pytest.raises(ApiError) as error:
+            call()
+        assert error.value.reason is reason
 
 
-@pytest.mark.parametrize("kind", [ErrorReason.UNREACHABLE, ErrorReason.FORBIDDEN])
-def test_other_failures_pass_through(objects: Objects, kind: ErrorReason) -> None:
-    objects.make_secret({})
-    store = objects.store()
-    stored = store.read()
-    assert stored is not None
-
-    def fail(method: str, path: str) -> None:
-        raise ApiError(kind, "no")
-
-    objects.before = fail
-    for action in (store.read, lambda: store.write({}, stored.version)):
-        with pytest.raises(ApiError) as told:
-            action()
-        assert told.value.reason is kind
+def test_private_keys_are_in_no_repr(server: FakeApiServer) -> None:
+    server.make_secret({"tls.key": b"secret"})
+    assert base64.b64encode(b"secret").decode() not in repr(read(server.store()))
+    assert "secret'" not in repr(read(server.store()))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from kubernetes.client import Configuration
 
-from certs.mint import authority, leaf
-from certs.pem import text
+from certs.issuing import issue_ca, issue_leaf
+from certs.pem import dump_certificates
 from webhook.cluster import api
 from webhook.cluster.api import Api
 from webhook.cluster.api_errors import ApiError, ErrorReason
@@ -124,8 +124,8 @@ def test_there_is_no_way_to_it(error: OSError, kind: ErrorReason, words: str, mo
 
 def test_its_certificate_is_of_an_authority_that_nobody_told_us_of(tmp_path: Path) -> None:
     now = datetime.now(UTC)
-    made = leaf(authority(now, timedelta(days=30)), ["127.0.0.1"], now, timedelta(days=10))
-    (tmp_path / "pair.pem").write_bytes(text((made.certificate,)) + made.key)
+    made = issue_leaf(issue_ca(now, timedelta(days=30)), ["127.0.0.1"], now, timedelta(days=10))
+    (tmp_path / "pair.pem").write_bytes(dump_certificates((made.certificate,)) + made.key)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(tmp_path / "pair.pem")
     with serving(lambda peer: context.wrap_socket(peer, server_side=True).close()) as port:

@@ -1,87 +1,78 @@
-"""The caBundle is written webhook by webhook, by name, and only ours."""
+"""The caBundle is patched by webhook name, on modelfit's webhooks only."""
 
 import pytest
 
-from tests.controller.objects import FOREIGN, MUTATING, OURS, VALIDATING, Objects
+from tests.controller.fake_api_server import FOREIGN, MUTATING, VALIDATING, WEBHOOKS, FakeApiServer
 from webhook.cluster.api_errors import ApiError, ErrorReason
-from webhook.cluster.webhook_configurations import Trust, WebhookConfiguration
+from webhook.cluster.webhook_configurations import CABundles, WebhookConfiguration
 
 
 @pytest.fixture
-def objects() -> Objects:
-    made = Objects()
-    for path in OURS:
-        made.make_configuration(path)
-    return made
+def validating(server: FakeApiServer) -> WebhookConfiguration:
+    return server.configurations()[1]
 
 
-@pytest.fixture
-def validating(objects: Objects) -> WebhookConfiguration:
-    return objects.configurations()[1]
+def read(configuration: WebhookConfiguration) -> CABundles:
+    bundles = configuration.read()
+    assert bundles is not None
+    return bundles
 
 
-def read(configuration: WebhookConfiguration) -> Trust:
-    found = configuration.read()
-    assert found is not None
-    return found
-
-
-def test_each_webhook_of_ours_gets_the_bundle_and_no_other_one(
-    objects: Objects, validating: WebhookConfiguration
-) -> None:
+def test_only_the_webhooks_of_modelfit_get_the_bundle(server: FakeApiServer, validating: WebhookConfiguration) -> None:
     after = validating.publish(read(validating), b"bundle")
     assert after == read(validating)
-    assert after.bundles == dict.fromkeys(OURS[VALIDATING], b"bundle")
-    assert FOREIGN not in objects.bundles()
-    assert not any(read(objects.configurations()[0]).bundles.values())
+    assert after.by_webhook == dict.fromkeys(WEBHOOKS[VALIDATING], b"bundle")
+    assert FOREIGN not in server.ca_bundles()
+    assert not any(read(server.configurations()[0]).by_webhook.values())
 
 
-def test_only_the_webhook_that_has_another_one_is_written(objects: Objects, validating: WebhookConfiguration) -> None:
+def test_only_a_stale_webhook_is_patched(server: FakeApiServer, validating: WebhookConfiguration) -> None:
     validating.publish(read(validating), b"bundle")
-    assert read(validating).without(b"bundle") == []
-    del objects.there[VALIDATING]["webhooks"][2]["clientConfig"]["caBundle"]
-    seen = read(validating)
-    assert seen.without(b"bundle") == ["two.modelfit.llmfit.ai"]
-    validating.publish(seen, b"bundle")
-    assert [each["name"] for each in objects.bodies[-1]["webhooks"]] == ["two.modelfit.llmfit.ai"]
+    assert read(validating).stale(b"bundle") == []
+    del server.objects[VALIDATING]["webhooks"][2]["clientConfig"]["caBundle"]
+    current = read(validating)
+    assert current.stale(b"bundle") == ["two.modelfit.llmfit.ai"]
+    validating.publish(current, b"bundle")
+    assert [each["name"] for each in server.bodies[-1]["webhooks"]] == ["two.modelfit.llmfit.ai"]
 
 
-def test_what_changed_since_it_was_read_is_not_written_over(objects: Objects, validating: WebhookConfiguration) -> None:
+def test_a_configuration_that_has_changed_since_it_was_read_is_a_conflict(
+    server: FakeApiServer, validating: WebhookConfiguration
+) -> None:
     old = read(validating)
-    objects.write_bundle(VALIDATING, b"newer")
-    with pytest.raises(ApiError) as told:
+    server.overwrite(VALIDATING, b"newer")
+    with pytest.raises(ApiError) as error:
         validating.publish(old, b"older")
-    assert told.value.reason is ErrorReason.CONFLICT
-    assert objects.bundles()["validate.modelfit.llmfit.ai"] == b"newer"
+    assert error.value.reason is ErrorReason.CONFLICT
+    assert server.ca_bundles()["validate.modelfit.llmfit.ai"] == b"newer"
 
 
-def test_one_that_is_not_there_is_none(objects: Objects, validating: WebhookConfiguration) -> None:
-    del objects.there[VALIDATING]
+def test_a_missing_configuration_is_none(server: FakeApiServer, validating: WebhookConfiguration) -> None:
+    del server.objects[VALIDATING]
     assert validating.read() is None
 
 
 @pytest.mark.parametrize(
     "webhooks",
     [None, [], [None], [{}], [{"name": FOREIGN, "clientConfig": {}}]],
-    ids=["null", "none", "a null", "without a name", "others"],
+    ids=["null", "empty", "null webhook", "unnamed webhook", "foreign webhook"],
 )
-def test_one_without_a_webhook_of_ours_has_nothing_to_write(
-    objects: Objects, validating: WebhookConfiguration, webhooks: object
+def test_a_configuration_without_a_webhook_of_modelfit_has_no_bundles(
+    server: FakeApiServer, validating: WebhookConfiguration, webhooks: object
 ) -> None:
-    objects.put(VALIDATING, {"metadata": {}, "webhooks": webhooks})
-    assert read(validating).bundles == {}
-    assert read(validating).without(b"bundle") == []
+    server.put(VALIDATING, {"metadata": {}, "webhooks": webhooks})
+    assert read(validating).by_webhook == {}
 
 
 @pytest.mark.parametrize("client", [None, {}, {"caBundle": None}, {"caBundle": ""}, {"caBundle": "a"}])
-def test_no_bundle_is_an_empty_one(objects: Objects, client: object) -> None:
+def test_an_absent_or_invalid_bundle_is_empty(server: FakeApiServer, client: object) -> None:
     name = "mutate.modelfit.llmfit.ai"
-    objects.put(MUTATING, {"metadata": {}, "webhooks": [{"name": name, "clientConfig": client}]})
-    assert read(objects.configurations()[0]).bundles == {name: b""}
+    server.put(MUTATING, {"metadata": {}, "webhooks": [{"name": name, "clientConfig": client}]})
+    assert read(server.configurations()[0]).by_webhook == {name: b""}
 
 
-def test_it_is_called_by_its_kind(objects: Objects) -> None:
-    assert [str(each) for each in objects.configurations()] == [
+def test_its_text_is_kind_and_name(server: FakeApiServer) -> None:
+    assert [str(each) for each in server.configurations()] == [
         "MutatingWebhookConfiguration ours",
         "ValidatingWebhookConfiguration ours",
     ]
