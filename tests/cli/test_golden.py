@@ -28,7 +28,7 @@ CONVERT = {
     "claim-cpu-only": (CPU_FIT, ""),
     "claim-named": (FIT, "--name big.model --namespace models --profile example -o json"),
     "template": (FIT, "--kind template --name llama"),
-    "several-faults": ('{"min_vram_gb": "8", "min_ram_gb": -1, "ram_gb": NaN, "min_ram_gb": 1}', ""),
+    "several-errors": ('{"min_vram_gb": "8", "min_ram_gb": -1, "ram_gb": NaN, "min_ram_gb": 1}', ""),
 }
 """Name of the transcript → standard input, arguments."""
 

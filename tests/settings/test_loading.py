@@ -146,7 +146,7 @@ def test_contradictions_are_reported_together_with_invalid_values(config_file: C
         ("memoryRequests: no", "FILE: memoryRequests: false; want 'fill' or 'ignore'"),
         ("systemMemory: null", "FILE: systemMemory: null; want a mapping of settings"),
         ("profiles: []", "FILE: profiles: a list; want a mapping of settings"),
-        ("certificates: {namespace: n, secret: s}", "FILE: certificates.service: nothing; want a value: "),
+        ("certificates: {namespace: n, secret: s}", "FILE: certificates.service: missing; want a value: "),
         ("excludedNamespaces: [A]", 'FILE: excludedNamespaces.0: the text "A"; want lower-case letters, digits'),
         ("workers: 2\nworkers: 3", 'FILE: invalid YAML: duplicate key "workers" at line 2; want '),
         ("- profile", "FILE: a list; want a YAML mapping of settings"),

@@ -1,4 +1,4 @@
-"""Generates the committed files that repeat something said elsewhere. `make generate` writes them.
+"""Generates the committed files that repeat information from other files. `make generate` writes them.
 
 webhook/settings          ─► docs/configuration.md
 webhook/settings ─┐

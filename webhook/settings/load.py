@@ -83,7 +83,7 @@ def _field_error(detail: ErrorDetails, sources: Mapping[str, str]) -> FieldError
     key, *rest = map(str, detail["loc"])
     path = ".".join([sources.get(key, key), *rest])
     if detail["type"] == "missing":
-        return FieldError(path, "nothing", "a value: the setting is required")
+        return FieldError(path, "missing", "a value: the setting is required")
     if detail["type"] != "extra_forbidden":
         path = path.removesuffix(".[key]")
         return FieldError(path, _describe(detail["input"]), _expected(detail))
