@@ -1,4 +1,4 @@
-"""The question: what is no AdmissionReview is a malformed call, and says which part."""
+"""Parsing of an AdmissionReview, and malformed calls."""
 
 import pytest
 
@@ -7,18 +7,20 @@ from webhook.core.admission import review
 from webhook.errors import MalformedCall
 
 
-def test_a_review_is_read_as_far_as_it_is_looked_at() -> None:
+def test_the_fields_of_a_review_are_parsed() -> None:
     target = pod()
-    read = parse_review(target, operation="UPDATE", old=target, dryRun=True, subResource="status")
-    assert (read.uid, read.group, read.kind, read.operation) == (UID, "", "Pod", "UPDATE")
-    assert (read.namespace, read.subresource, read.dry_run) == ("team-a", "status", True)
-    assert read.object == read.old_object == target
-    assert read.is_pod
+    parsed = parse_review(target, operation="UPDATE", old=target, dryRun=True, subResource="status")
+    assert (parsed.uid, parsed.group, parsed.kind, parsed.operation) == (UID, "", "Pod", "UPDATE")
+    assert (parsed.namespace, parsed.subresource, parsed.dry_run) == ("team-a", "status", True)
+    assert parsed.object == parsed.old_object == target
+    assert parsed.is_pod
 
 
-@pytest.mark.parametrize(("value", "dry"), [(True, True), (False, False), (None, False), ("true", False), (1, False)])
-def test_only_true_is_a_dry_run(value: object, dry: bool) -> None:
-    assert parse_review(pod(), dryRun=value).dry_run is dry
+@pytest.mark.parametrize(
+    ("value", "expected"), [(True, True), (False, False), (None, False), ("true", False), (1, False)]
+)
+def test_only_true_is_a_dry_run(value: object, expected: bool) -> None:
+    assert parse_review(pod(), dryRun=value).dry_run is expected
 
 
 def without(document: Json, *keys: str) -> Json:
@@ -54,7 +56,7 @@ REVIEW = body(pod())
         (body(pod(), old=[]), "request.oldObject: want an object"),
     ],
 )
-def test_what_is_no_review_is_a_malformed_call(document: object, part: str) -> None:
+def test_anything_but_an_admission_review_is_a_malformed_call(document: object, part: str) -> None:
     with pytest.raises(MalformedCall) as malformed:
         review.parse(document)
     assert malformed.value.status == 400
@@ -86,7 +88,7 @@ ANNOTATED = {"annotations": {"llmfit.ai/model-fit": "{}"}}
         (pod(containers=[container(resources={"limits": 1})]), "spec.containers[0].resources.limits: want an object"),
     ],
 )
-def test_an_object_that_can_be_no_pod_is_a_malformed_call(target: Json | None, part: str) -> None:
+def test_an_object_that_cannot_be_a_pod_is_a_malformed_call(target: Json | None, part: str) -> None:
     for step in (mutate, validate):
         with pytest.raises(MalformedCall) as malformed:
             step(pod(), object=target)
@@ -94,6 +96,6 @@ def test_an_object_that_can_be_no_pod_is_a_malformed_call(target: Json | None, p
 
 
 @pytest.mark.parametrize("entry", ["modelfit", None, 7, [], {}, {"name": None}, {"name": ["modelfit"]}])
-def test_odd_entries_in_a_list_are_left_to_the_api_server(entry: object) -> None:
+def test_list_entries_of_other_types_are_ignored(entry: object) -> None:
     target = pod(resourceClaims=[entry], containers=[container(resources={"claims": [entry]})])
     assert mutate(target).allowed

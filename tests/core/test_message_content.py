@@ -1,4 +1,4 @@
-"""Nothing of a pod reaches a message or a warning but names, and the faulty value of one of our own annotations."""
+"""Messages and warnings contain names and invalid values of our own annotations, no other content of a pod."""
 
 import json
 from collections.abc import Callable
@@ -15,10 +15,10 @@ from webhook.core.admission_config import AdmissionConfig
 from webhook.errors import MalformedCall
 
 SECRET = "hunter2"
-"""Stands in every value that is nobody's business; no fit, name or key below contains it."""
+"""The value of all other content; no fit, name or key below contains it."""
 
 TEXT = st.just(SECRET) | st.text(max_size=20).map(lambda text: f"{text}{SECRET}\n\x1b[31m")
-PLACES = st.fixed_dictionaries(
+MEMBERS = st.fixed_dictionaries(
     {},
     optional={
         "env": TEXT.map(lambda text: [{"name": "TOKEN", "value": text}]),
@@ -32,7 +32,7 @@ PLACES = st.fixed_dictionaries(
     },
 )
 CONTAINERS = st.lists(
-    st.tuples(st.sampled_from(["server", "web", "istio-proxy"]), PLACES).map(
+    st.tuples(st.sampled_from(["server", "web", "istio-proxy"]), MEMBERS).map(
         lambda pair: container(pair[0], **pair[1])
     ),
     max_size=3,
@@ -42,11 +42,13 @@ FITS = st.sampled_from(
      fit(min_vram_gb=-1, license=SECRET), fit(min_vram_gb=8, notes={"x": SECRET}), fit(run_mode="GPU", notes=SECRET),
      '{"min_vram_gb": 8, "notes": "hunter2", "notes": "hunter2"}']
 )  # fmt: skip
-OURS = st.dictionaries(
+OUR_ANNOTATIONS = st.dictionaries(
     st.sampled_from(["llmfit.ai/profile", "llmfit.ai/device-count", "llmfit.ai/containers"]),
-    st.sampled_from(["nvidia", "1", "auto", "server", "nobody", ""]),
+    st.sampled_from(["nvidia", "1", "auto", "server", "unknown", ""]),
 )
-OTHERS = st.dictionaries(st.sampled_from(["kubectl.kubernetes.io/last-applied-configuration", "vault/role", "a"]), TEXT)
+OTHER_ANNOTATIONS = st.dictionaries(
+    st.sampled_from(["kubectl.kubernetes.io/last-applied-configuration", "vault/role", "a"]), TEXT
+)
 SPECS = st.fixed_dictionaries(
     {},
     optional={
@@ -61,8 +63,10 @@ SPECS = st.fixed_dictionaries(
 )
 
 
-@given(FITS, OURS, OTHERS, CONTAINERS, SPECS, st.dictionaries(st.sampled_from(["app", "team"]), TEXT))
-def test_no_value_of_a_pod_is_repeated(
+@given(
+    FITS, OUR_ANNOTATIONS, OTHER_ANNOTATIONS, CONTAINERS, SPECS, st.dictionaries(st.sampled_from(["app", "team"]), TEXT)
+)
+def test_messages_repeat_no_other_value_of_a_pod(
     text: str,
     ours: dict[str, str],
     others: dict[str, str],
@@ -82,7 +86,7 @@ def test_no_value_of_a_pod_is_repeated(
 
 
 @given(st.text(min_size=1, max_size=3000))
-def test_a_faulty_value_of_our_own_is_cut_and_escaped(value: str) -> None:
+def test_an_invalid_value_is_truncated_and_escaped(value: str) -> None:
     for key in ("llmfit.ai/profile", "llmfit.ai/device-count", "llmfit.ai/containers", "llmfit.ai/model-fit"):
         decision = mutate(pod(annotations={key: value}))
         assert decision.message.isprintable()
@@ -92,7 +96,7 @@ def test_a_faulty_value_of_our_own_is_cut_and_escaped(value: str) -> None:
 
 
 @pytest.mark.parametrize("hostile", ["\n", "\x1b[31m", "\r", "\u2028", "\x9b"])
-def test_names_of_any_length_and_kind_cannot_forge_a_line(hostile: str) -> None:
+def test_a_hostile_name_is_truncated_and_escaped(hostile: str) -> None:
     name = f"x{hostile}{'y' * 5000}"
     target = pod(
         containers=[container(name, resources={"limits": {f"nvidia.com/gpu{name}": "1", f"{name}/gpu": 1}})],
@@ -116,7 +120,7 @@ JSON = st.recursive(
 
 
 @given(st.data())
-def test_no_damage_to_a_review_gives_anything_but_an_answer_or_a_malformed_call(data: st.DataObject) -> None:
+def test_a_damaged_review_gets_a_decision_or_is_a_malformed_call(data: st.DataObject) -> None:
     target = pod(
         annotations={"llmfit.ai/containers": "server", "llmfit.ai/device-count": "2", "llmfit.ai/profile": "nvidia"},
         metadata={"labels": {"app": "llama"}},
@@ -135,11 +139,11 @@ def test_no_damage_to_a_review_gives_anything_but_an_answer_or_a_malformed_call(
             break
         node = child
     for step in (decide.mutate, decide.validate):
-        outcome = _outcome(document, step)
+        outcome = _decide(document, step)
         assert json.dumps(outcome)
 
 
-def _outcome(document: Json, step: Callable[[Review, AdmissionConfig], Decision]) -> str:
+def _decide(document: Json, step: Callable[[Review, AdmissionConfig], Decision]) -> str:
     try:
         return step(review.parse(document), AdmissionConfig()).message
     except MalformedCall as malformed:

@@ -1,4 +1,4 @@
-"""A pod that was made out of an admitted one gets a claim of its own; one that is only seen again keeps its claim."""
+"""A copy of an admitted pod gets its own claim; the same pod in a second call keeps its claim."""
 
 import copy
 import dataclasses
@@ -23,11 +23,11 @@ from tests.core.builders import (
     validate,
     workload,
 )
-from tests.core.test_patch_twice import PODS
+from tests.core.test_reinvocation import PODS
 from webhook.core.admission_config import AdmissionConfig
 from webhook.reasons import Reason
 
-INTO = "llmfit.ai/injected-into"
+INJECTED_INTO = "llmfit.ai/injected-into"
 
 
 def owned(uid: str, controller: object = True) -> list[Json]:
@@ -36,27 +36,27 @@ def owned(uid: str, controller: object = True) -> list[Json]:
 
 @dataclasses.dataclass(frozen=True)
 class Identity:
-    """What a review says of whose pod it is about."""
+    """What identifies a pod at admission."""
 
     namespace: str = "team-a"
     name: str | None = None
     prefix: str | None = None
     owner: str | None = None
 
-    def on(self, target: Json) -> Json:
-        """The pod as this one."""
-        made = copy.deepcopy(target)
-        metadata = made["metadata"]
+    def apply(self, target: Json) -> Json:
+        """The pod with this identity."""
+        result = copy.deepcopy(target)
+        metadata = result["metadata"]
         owners = owned(self.owner) if self.owner else None
         for key, value in (("name", self.name), ("generateName", self.prefix), ("ownerReferences", owners)):
             metadata.pop(key, None)
             if value is not None:
                 metadata[key] = value
-        return made
+        return result
 
     @property
-    def seen(self) -> tuple[object, ...]:
-        """What tells it from others. An owner does nothing where there is a name."""
+    def key(self) -> tuple[object, ...]:
+        """Distinguishes pods. The owner counts only without a name."""
         return (self.namespace, self.name) if self.name else (self.namespace, None, self.prefix or "", self.owner)
 
 
@@ -71,29 +71,27 @@ IDENTITIES = st.builds(
 
 
 @given(st.sampled_from(sorted(PODS)), IDENTITIES, IDENTITIES)
-def test_a_claim_is_kept_by_the_pod_that_it_was_named_for_and_by_no_other(
-    name: str, first: Identity, other: Identity
-) -> None:
-    before = admitted(first.on(PODS[name]), namespace=first.namespace)
-    copied = other.on(before)
+def test_only_the_pod_that_a_claim_was_made_for_keeps_it(name: str, first: Identity, other: Identity) -> None:
+    before = admitted(first.apply(PODS[name]), namespace=first.namespace)
+    copied = other.apply(before)
     decision = mutate(copied, uid="another-uid", namespace=other.namespace)
     assert decision.allowed
     claims = before["spec"]["resourceClaims"]
-    if first.seen == other.seen:
+    if first.key == other.key:
         assert (decision.patch, decision.reason) == ((), Reason.ALREADY_INJECTED)
         assert claims == [{"name": "modelfit", "resourceClaimName": decision.claim}]
         return
     assert decision.reason == Reason.INJECTED
     after = patched(copied, decision)
     assert after["spec"]["resourceClaims"] == [{"name": "modelfit", "resourceClaimName": decision.claim}] != claims
-    # The rest is as on a pod that never was another.
-    fresh = other.on(PODS[name])
+    # The rest is as on a pod that is not a copy.
+    fresh = other.apply(PODS[name])
     assert after == patched(fresh, mutate(fresh, uid="another-uid", namespace=other.namespace))
     assert mutate(after, uid="a-third", namespace=other.namespace).patch == ()
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("identity", "expected"),
     [
         (Identity(name="llama"), "team-a/llama"),
         (Identity(name="llama", prefix="llama-", owner="u"), "team-a/llama"),
@@ -102,27 +100,27 @@ def test_a_claim_is_kept_by_the_pod_that_it_was_named_for_and_by_no_other(
         (Identity(), "team-a/*"),
     ],
 )
-def test_what_was_written_says_for_whom(made: Identity, said: str) -> None:
+def test_injected_into_names_the_pod(identity: Identity, expected: str) -> None:
     for text in (None, CPU_FIT):
-        after = admitted(made.on(pod() if text is None else pod(text)))
-        assert after["metadata"]["annotations"][INTO] == said
+        after = admitted(identity.apply(pod() if text is None else pod(text)))
+        assert after["metadata"]["annotations"][INJECTED_INTO] == expected
 
 
-def test_an_owner_that_is_no_controller_is_not_whose_pod_it_is() -> None:
+def test_only_the_controller_counts_as_owner() -> None:
     for controller in (False, None, "true"):
-        made = pod(metadata={"name": REMOVED, "generateName": "a-", "ownerReferences": owned("u", controller)})
-        assert admitted(made)["metadata"]["annotations"][INTO] == "team-a/a-*"
+        unnamed = pod(metadata={"name": REMOVED, "generateName": "a-", "ownerReferences": owned("u", controller)})
+        assert admitted(unnamed)["metadata"]["annotations"][INJECTED_INTO] == "team-a/a-*"
 
 
 def copy_of(target: Json, **changes: object) -> Json:
-    """The admitted pod, under another name."""
-    made = admitted(target)
-    made["metadata"] |= {"name": "other"}
-    made["metadata"]["annotations"] |= changes
-    return made
+    """A copy of the admitted pod under another name."""
+    copied = admitted(target)
+    copied["metadata"] |= {"name": "other"}
+    copied["metadata"]["annotations"] |= changes
+    return copied
 
 
-def test_the_warning_names_the_claim_that_the_copy_came_with() -> None:
+def test_the_warning_for_a_copy_names_the_original_claim() -> None:
     decision = mutate(copy_of(pod()), uid="another-uid")
     summary, warning = decision.warnings
     assert summary.startswith(f"modelfit: claim {decision.claim} for ")
@@ -131,7 +129,7 @@ def test_the_warning_names_the_claim_that_the_copy_came_with() -> None:
     )
 
 
-def test_a_copy_keeps_all_but_the_name_of_the_claim() -> None:
+def test_only_the_claim_and_its_record_change_on_a_copy() -> None:
     others = [{"name": "a", "resourceClaimName": "a"}, {"name": "b", "resourceClaimTemplateName": "b"}]
     target = copy_of(pod(resourceClaims=[others[0]]))
     target["spec"]["resourceClaims"].append(others[1])
@@ -155,7 +153,7 @@ CHANGED = fit(model="llama-7b", min_ram_gb=12, min_vram_gb=60)
 
 
 @pytest.mark.parametrize("changes", [{}, {"name": "other"}], ids=["the same name", "another name"])
-def test_a_changed_fit_gets_a_claim_of_its_own(changes: Mapping[str, object]) -> None:
+def test_a_copy_with_a_changed_fit_gets_its_own_claim(changes: Mapping[str, object]) -> None:
     target = admitted(pod())
     target["metadata"] |= changes
     target["metadata"]["annotations"]["llmfit.ai/model-fit"] = CHANGED
@@ -168,32 +166,32 @@ def test_a_changed_fit_gets_a_claim_of_its_own(changes: Mapping[str, object]) ->
     assert annotations["llmfit.ai/resources"] == '{"gpu.memory":"60Gi","memory":"12Gi"}'
 
 
-def test_a_pod_that_an_earlier_version_admitted_gets_a_claim_of_its_own() -> None:
+def test_a_pod_without_injected_into_gets_its_own_claim() -> None:
     target = admitted(pod())
-    del target["metadata"]["annotations"][INTO]
+    del target["metadata"]["annotations"][INJECTED_INTO]
     assert mutate(target, uid="another-uid").claim not in (None, CLAIM)
 
 
-def test_a_copy_gets_what_was_taken_out_of_it() -> None:
-    """A memory request too, though the record of the first pod's figures came along."""
+def test_a_copy_gets_back_what_was_removed_from_it() -> None:
+    """Including the memory request, although the annotation that records it was copied."""
     target = copy_of(pod())
     del target["spec"]["containers"][0]["resources"]
     (server,) = patched(target, mutate(target, uid="another-uid"))["spec"]["containers"]
     assert server["resources"] == {"claims": [{"name": "modelfit"}], "requests": {"memory": "12Gi"}}
-    idle = copy_of(pod(CPU_FIT))
-    del idle["spec"]["containers"][0]["resources"]
-    assert patched(idle, mutate(idle))["spec"]["containers"][0]["resources"] == {"requests": {"memory": "4Gi"}}
+    cpu_only = copy_of(pod(CPU_FIT))
+    del cpu_only["spec"]["containers"][0]["resources"]
+    assert patched(cpu_only, mutate(cpu_only))["spec"]["containers"][0]["resources"] == {"requests": {"memory": "4Gi"}}
 
 
-def test_a_copy_may_give_the_claim_to_more_containers() -> None:
+def test_a_copy_may_name_more_containers() -> None:
     target = copy_of(pod(containers=[container("a"), container("b")]), **{"llmfit.ai/containers": "b"})
     after = patched(target, mutate(target, uid="another-uid"))
     assert [each["resources"]["claims"] for each in after["spec"]["containers"]] == [[{"name": "modelfit"}]] * 2
 
 
 @pytest.mark.parametrize("name", PODS)
-def test_a_copy_whose_model_needs_no_gpu_is_refused(name: str) -> None:
-    """Its containers would take the other pod's device."""
+def test_a_copy_whose_model_needs_no_gpu_is_denied(name: str) -> None:
+    """Its containers would use the device of the original."""
     target = copy_of(PODS[name], **{"llmfit.ai/model-fit": CPU_FIT})
     for decide in (mutate, validate):
         decision = decide(target)
@@ -207,25 +205,25 @@ def test_a_copy_whose_model_needs_no_gpu_is_refused(name: str) -> None:
     assert mutate(pod(CPU_FIT, resourceClaims=mine)).reason == Reason.CPU_ONLY
 
 
-def test_a_template_made_of_an_admitted_pod_is_an_ordinary_one() -> None:
+def test_a_template_copied_from_an_admitted_pod_follows_the_rules_for_templates() -> None:
     template = admitted(pod())
     target = workload("Deployment", template)
-    (told,) = validate(target, kind=kind_of(target)).warnings
-    assert "each pod gets a claim" in told
+    (warning,) = validate(target, kind=kind_of(target)).warnings
+    assert "each pod gets a claim" in warning
     template["metadata"]["annotations"]["llmfit.ai/model-fit"] = CPU_FIT
-    refused = validate(workload("Deployment", template), kind=kind_of(target))
-    assert refused.message.startswith(f"spec.template.spec.resourceClaims[0]: claim {CLAIM} ")
+    denied = validate(workload("Deployment", template), kind=kind_of(target))
+    assert denied.message.startswith(f"spec.template.spec.resourceClaims[0]: claim {CLAIM} ")
 
 
-def test_pods_of_such_a_template_have_a_claim_each() -> None:
-    replica = Identity(prefix="web-7c9f-", owner="u").on(admitted(pod()))
+def test_each_pod_of_a_copied_template_gets_its_own_claim() -> None:
+    replica = Identity(prefix="web-7c9f-", owner="u").apply(admitted(pod()))
     named = {admitted(replica, uid=uid)["spec"]["resourceClaims"][0]["resourceClaimName"] for uid in "abc"}
     assert len(named) == 3
     assert CLAIM not in named
 
 
-def test_the_validating_webhook_does_not_ask_for_whom_it_was_written() -> None:
-    """The name of a generated pod is there by then."""
+def test_validate_does_not_compare_injected_into() -> None:
+    """A generated name exists by then."""
     target = admitted(pod(metadata={"name": REMOVED, "generateName": "llama-"}))
     target["metadata"]["name"] = "llama-x8k2p"
     assert validate(target).reason == Reason.VALID

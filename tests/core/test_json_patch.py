@@ -1,5 +1,5 @@
-"""The patch for every combination of absent, empty, null and filled parents, applied by an independent library; the
-expected pod is written here without the code under test."""
+"""The patch for absent, empty, null and filled parents, applied by an independent library. `expected` computes the pod
+without the code under test."""
 
 import copy
 import itertools
@@ -27,11 +27,11 @@ INIT = {
     "filled": [container("setup", resources={"claims": [{"name": "nic"}]})],
 }
 ENV = {"absent": ABSENT, "null": None, "empty": [], "filled": [{"name": "TOKEN", "value": "x"}]}
-ANNOTATIONS = {"alone": {}, "odd": {"a/b~c": "1", "~1": "2", "/": "3", "": "4", "é": "5", "nothing": None}}
+ANNOTATIONS = {"alone": {}, "special": {"a/b~c": "1", "~1": "2", "/": "3", "": "4", "é": "5", "nothing": None}}
 
 
 def resources_of(claims: object, requests: object) -> Json:
-    """A container's resources with these members."""
+    """Resources of a container with these members."""
     members = {"claims": claims, "requests": requests}
     return {key: copy.deepcopy(value) for key, value in members.items() if value is not ABSENT}
 
@@ -44,7 +44,7 @@ RESOURCES = {"absent": ABSENT, "null": None, "empty": {}, "limits": {"limits": {
 
 
 def expected(before: Json, claim: str | None, memory: str, resources: str) -> Json:
-    """The admitted pod: the old one with our parts, whatever stood in their places."""
+    """The injected pod, whatever the parents of the added members were."""
     after = copy.deepcopy(before)
     spec, metadata = after["spec"], after["metadata"]
     (target,) = spec["containers"]
@@ -64,9 +64,7 @@ def expected(before: Json, claim: str | None, memory: str, resources: str) -> Js
 @pytest.mark.parametrize("annotations", ANNOTATIONS)
 @pytest.mark.parametrize("resources", RESOURCES)
 @pytest.mark.parametrize("spec_claims", SPEC_CLAIMS)
-def test_the_patch_gives_the_expected_pod_whatever_its_parents_are(
-    spec_claims: str, resources: str, annotations: str
-) -> None:
+def test_the_patch_gives_the_expected_pod_for_any_parents(spec_claims: str, resources: str, annotations: str) -> None:
     for labels, init in itertools.product(LABELS, INIT):
         before = pod(
             annotations=ANNOTATIONS[annotations],
@@ -78,13 +76,13 @@ def test_the_patch_gives_the_expected_pod_whatever_its_parents_are(
         decision = mutate(before)
         after = patched(before, decision)
         assert after == expected(before, CLAIM, "12Gi", '{"gpu.memory":"8Gi","memory":"12Gi"}'), (labels, init)
-        assert_only_adds_what_is_not_there(before, decision.patch)
+        assert_patch_is_minimal(before, decision.patch)
         assert json_patch.apply(copy.deepcopy(before), decision.patch) == after
 
 
 @pytest.mark.parametrize("resources", RESOURCES)
 @pytest.mark.parametrize("labels", LABELS)
-def test_a_model_without_gpu_gets_a_memory_request_and_nothing_else(labels: str, resources: str) -> None:
+def test_a_cpu_only_model_gets_a_memory_request_and_no_claim(labels: str, resources: str) -> None:
     before = pod(
         CPU_FIT,
         metadata={"labels": copy.deepcopy(LABELS[labels])},
@@ -94,11 +92,11 @@ def test_a_model_without_gpu_gets_a_memory_request_and_nothing_else(labels: str,
     decision = mutate(before)
     after = patched(before, decision)
     assert after == expected(before, None, "4Gi", '{"gpu.memory":"0Gi","memory":"4Gi"}')
-    assert_only_adds_what_is_not_there(before, decision.patch)
+    assert_patch_is_minimal(before, decision.patch)
 
 
 @pytest.mark.parametrize("env", ENV)
-def test_a_configured_variable_joins_the_environment(env: str) -> None:
+def test_the_configured_variable_is_added_to_the_environment(env: str) -> None:
     config = AdmissionConfig(device_count_variable="TENSOR_PARALLEL")
     before = pod(annotations={"llmfit.ai/device-count": "2"}, containers=[container(env=copy.deepcopy(ENV[env]))])
     decision = mutate(before, config)
@@ -106,11 +104,11 @@ def test_a_configured_variable_joins_the_environment(env: str) -> None:
     (target,) = wanted["spec"]["containers"]
     target["env"] = [*(target.get("env") or []), {"name": "TENSOR_PARALLEL", "value": "2"}]
     assert patched(before, decision) == wanted
-    assert_only_adds_what_is_not_there(before, decision.patch)
+    assert_patch_is_minimal(before, decision.patch)
 
 
-def assert_only_adds_what_is_not_there(before: Json, operations: tuple[json_patch.Operation, ...]) -> None:
-    """Minimal: every operation is an `add` of something absent or null, or to the end of a list."""
+def assert_patch_is_minimal(before: Json, operations: tuple[json_patch.Operation, ...]) -> None:
+    """Every operation is an `add` of a member that is absent or null, or to the end of a list."""
     state = copy.deepcopy(before)
     for operation in operations:
         assert operation["op"] == "add"
@@ -120,7 +118,7 @@ def assert_only_adds_what_is_not_there(before: Json, operations: tuple[json_patc
         json_patch.apply(state, [operation])
 
 
-def test_the_patch_touches_our_paths_only() -> None:
+def test_the_patch_changes_our_paths_only() -> None:
     before = pod(
         metadata={"labels": {"app": "llama"}},
         containers=[container("web"), container("server", resources={"requests": {"cpu": "1"}})],
@@ -152,7 +150,7 @@ FUTURE: Json = {
 }
 
 
-def test_fields_that_nobody_knows_yet_stay_byte_for_byte() -> None:
+def test_unknown_fields_are_kept_byte_for_byte() -> None:
     before = pod(
         metadata={"labels": {"z": "1", "a": "2"}, "futureMetadata": FUTURE},
         containers=[
@@ -165,12 +163,12 @@ def test_fields_that_nobody_knows_yet_stay_byte_for_byte() -> None:
         apiFirst=None,
     )
     after = patched(before, mutate(before))
-    remove_ours(after)
+    remove_injection(after)
     assert json.dumps(after, ensure_ascii=False) == json.dumps(before, ensure_ascii=False)
 
 
-def remove_ours(after: Json) -> None:
-    """Takes our parts out of a pod that had `resources.requests`, `resourceClaims` and labels before."""
+def remove_injection(after: Json) -> None:
+    """Removes the injection from a pod that had `resources.requests`, `resourceClaims` and labels before."""
     del after["metadata"]["labels"]["llmfit.ai/injected"]
     for key in ("claim", "resources", "injected-into"):
         del after["metadata"]["annotations"][f"llmfit.ai/{key}"]
@@ -181,7 +179,7 @@ def remove_ours(after: Json) -> None:
 
 
 @pytest.mark.parametrize("resources", [name for name in RESOURCES if "null" not in name and "filled" not in name])
-def test_an_admitted_pod_is_what_an_api_server_takes(resources: str) -> None:
+def test_an_injected_pod_matches_the_schema_of_kubernetes(resources: str) -> None:
     before = pod(
         containers=[container(resources=copy.deepcopy(RESOURCES[resources])), container("other")],
         annotations={"llmfit.ai/containers": "server,other,setup"},

@@ -1,4 +1,4 @@
-"""The validating webhook: the same annotation, and a pod that needs a claim must have all of one."""
+"""The validating webhook on pods: valid annotations, and every part of the injection."""
 
 import copy
 from collections.abc import Callable
@@ -10,17 +10,17 @@ from webhook.core.admission.decision import Decision
 from webhook.core.admission_config import AdmissionConfig
 from webhook.reasons import Reason
 
-REMEDY = "check that modelfit's MutatingWebhookConfiguration matches this pod, and create it again"
+HINT = "check that modelfit's MutatingWebhookConfiguration matches this pod, and create it again"
 
 
-def test_a_pod_without_its_claim_is_refused() -> None:
+def test_a_pod_without_a_claim_is_denied() -> None:
     decision = validate(pod())
     assert (decision.allowed, decision.reason, decision.reason.code) == (False, Reason.NOT_INJECTED, 403)
     assert decision.message.startswith("spec.resourceClaims: no entry modelfit on a pod that needs a GPU; want ")
-    assert decision.message.endswith(REMEDY)
+    assert decision.message.endswith(HINT)
 
 
-def test_the_operator_can_let_it_pass_with_a_warning() -> None:
+def test_uninjected_pods_can_be_allowed_with_a_warning() -> None:
     decision = validate(pod(), AdmissionConfig(uninjected_pods="warn"))
     assert (decision.allowed, decision.reason, decision.message) == (True, Reason.NOT_INJECTED, "")
     (warning,) = decision.warnings
@@ -53,7 +53,7 @@ def without_reference(target: Json) -> None:
         (without_reference, "spec.containers[0].resources.claims"),
     ],
 )
-def test_a_pod_whose_claim_would_never_come_is_refused(damage: Callable[[Json], None], path: str) -> None:
+def test_a_pod_that_lacks_a_part_of_the_injection_is_denied(damage: Callable[[Json], None], path: str) -> None:
     target = admitted(pod())
     assert validate(target).reason == Reason.VALID
     damage(target)
@@ -64,14 +64,14 @@ def test_a_pod_whose_claim_would_never_come_is_refused(damage: Callable[[Json], 
     assert validate(target, AdmissionConfig(uninjected_pods="warn")).allowed
 
 
-def test_all_that_is_missing_is_named_at_once() -> None:
+def test_all_missing_parts_are_reported_together() -> None:
     target = admitted(pod())
     for damage in (without_label, without_annotation, without_reference):
         damage(target)
     assert validate(target).message.count("; and ") == 2
 
 
-def test_a_model_without_gpu_needs_no_claim() -> None:
+def test_a_cpu_only_model_needs_no_claim() -> None:
     assert validate(pod(CPU_FIT)) == Decision(allowed=True, reason=Reason.VALID)
 
 
@@ -85,12 +85,12 @@ def test_a_model_without_gpu_needs_no_claim() -> None:
         (pod(resourceClaims=[{"name": "modelfit", "resourceClaimName": "mine"}]), Reason.ALIAS_TAKEN),
     ],
 )
-def test_what_the_mutating_webhook_refuses_is_refused_here_too(target: Json, reason: Reason) -> None:
+def test_validate_denies_what_mutate_denies(target: Json, reason: Reason) -> None:
     decision = validate(target)
     assert (decision.allowed, decision.reason, decision.patch) == (False, reason, ())
 
 
-def test_a_rule_broken_after_our_turn_is_still_seen() -> None:
+def test_a_rule_violated_after_the_mutation_is_denied() -> None:
     target = admitted(pod())
     target["spec"]["nodeName"] = "n1"
     assert validate(target).reason == Reason.NODE_NAME_SET
@@ -100,7 +100,7 @@ def update(old: Json | None, new: Json) -> Decision:
     return validate(new, operation="UPDATE", old=old)
 
 
-def test_an_update_that_leaves_the_annotation_is_not_looked_at() -> None:
+def test_an_update_that_keeps_the_fit_is_not_checked() -> None:
     broken = pod("{", nodeName="n1", annotations={"llmfit.ai/profile": "none"})
     changed = copy.deepcopy(broken)
     changed["metadata"]["labels"] = {"new": "label"}
@@ -108,12 +108,12 @@ def test_an_update_that_leaves_the_annotation_is_not_looked_at() -> None:
     assert update(broken, changed) == Decision(allowed=True, reason=Reason.ANNOTATION_UNCHANGED)
 
 
-def test_an_update_to_an_annotation_that_cannot_be_used_is_refused() -> None:
+def test_an_update_to_an_invalid_fit_is_denied() -> None:
     decision = update(pod(), pod("{"))
     assert (decision.allowed, decision.reason) == (False, Reason.INVALID_MODEL_FIT)
 
 
-def test_an_update_of_a_pod_with_a_claim_is_told_that_it_does_not_resize_it() -> None:
+def test_an_update_of_an_injected_pod_warns_that_the_claim_keeps_its_size() -> None:
     for old in (pod(), pod(None), None):
         new = admitted(pod())
         new["metadata"]["annotations"]["llmfit.ai/model-fit"] = fit(vram_gb=9)
@@ -123,7 +123,7 @@ def test_an_update_of_a_pod_with_a_claim_is_told_that_it_does_not_resize_it() ->
 
 
 @pytest.mark.parametrize("entries", [None, [{"name": "modelfit", "resourceClaimName": "mine"}], [{"name": "nic"}]])
-def test_an_update_of_a_pod_without_a_claim_of_ours_is_told_that_it_comes_too_late(entries: object) -> None:
+def test_an_update_of_an_uninjected_pod_warns_that_no_claim_can_be_added(entries: object) -> None:
     for old in (pod(), pod(None), None):
         decision = update(old, pod(fit(vram_gb=9), nodeName="n1", resourceClaims=entries))
         assert (decision.allowed, decision.reason) == (True, Reason.VALID)
@@ -137,6 +137,6 @@ def test_an_update_that_removes_the_annotation_is_allowed() -> None:
     assert update(pod(), pod(None)) == Decision(allowed=True, reason=Reason.NOT_ANNOTATED)
 
 
-def test_an_update_of_a_pod_that_is_being_deleted_is_never_in_the_way() -> None:
-    removed = pod("{", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": []})
-    assert update(pod(FIT), removed) == Decision(allowed=True, reason=Reason.BEING_DELETED)
+def test_an_update_of_a_pod_that_is_being_deleted_is_allowed() -> None:
+    deleted = pod("{", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": []})
+    assert update(pod(FIT), deleted) == Decision(allowed=True, reason=Reason.BEING_DELETED)

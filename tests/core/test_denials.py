@@ -1,4 +1,4 @@
-"""Every refusal: its reason, its code, and a message that says where, what was seen, what is accepted, what to do."""
+"""Every denial: reason, status code, and a message with field, value, expected value and hint."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ ANNOTATION = "metadata.annotations[llmfit.ai/model-fit]"
 DEVICE_COUNT = "metadata.annotations[llmfit.ai/device-count]"
 
 
-def using(resource: str, quantity: object = "1", kind: str = "limits") -> Json:
+def requesting(resource: str, quantity: object = "1", kind: str = "limits") -> Json:
     return container(resources={kind: {resource: quantity}})
 
 
@@ -98,7 +98,7 @@ CASES: dict[str, tuple[Json, Reason, int, Sequence[str]]] = {
         ["spec.resourceClaims[0].name"],
     ),
     "device plugin": (
-        pod(containers=[using("nvidia.com/gpu")]),
+        pod(containers=[requesting("nvidia.com/gpu")]),
         Reason.DEVICE_PLUGIN_REQUEST,
         403,
         [
@@ -110,7 +110,7 @@ CASES: dict[str, tuple[Json, Reason, int, Sequence[str]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_is_refused_with_reason_code_and_advice(name: str) -> None:
+def test_it_is_denied_with_reason_code_and_message(name: str) -> None:
     target, reason, code, parts = CASES[name]
     decision = mutate(target)
     assert (decision.allowed, decision.reason, decision.reason.code) == (False, reason, code)
@@ -120,17 +120,17 @@ def test_it_is_refused_with_reason_code_and_advice(name: str) -> None:
     assert len(decision.message.encode()) <= 1024
 
 
-def test_every_reason_to_refuse_a_creation_is_in_the_table() -> None:
-    refusals = {reason for _, reason, _, _ in CASES.values()}
+def test_every_reason_to_deny_a_new_pod_is_covered() -> None:
+    denials = {reason for _, reason, _, _ in CASES.values()}
     elsewhere = {Reason.NO_NAMESPACE, Reason.NOT_INJECTED}
     allowed = {Reason.INJECTED, Reason.ALREADY_INJECTED, Reason.CPU_ONLY, Reason.VALID, Reason.NOT_ANNOTATED,
                Reason.DISABLED, Reason.NOT_A_POD, Reason.NOT_A_CREATE, Reason.SUBRESOURCE, Reason.MIRROR_POD,
                Reason.BEING_DELETED, Reason.ANNOTATION_UNCHANGED, Reason.MADE_BY_A_WORKLOAD}  # fmt: skip
-    assert refusals | elsewhere | allowed == set(Reason)
-    assert not refusals & allowed
+    assert denials | elsewhere | allowed == set(Reason)
+    assert not denials & allowed
 
 
-def test_the_namespace_is_the_reviews_and_never_the_default() -> None:
+def test_the_namespace_of_the_review_is_required() -> None:
     for inside in ({}, {"namespace": "team-b"}):
         decision = mutate(pod(metadata=inside), namespace="")
         assert (decision.allowed, decision.reason, decision.reason.code) == (False, Reason.NO_NAMESPACE, 422)
@@ -138,7 +138,7 @@ def test_the_namespace_is_the_reviews_and_never_the_default() -> None:
     assert mutate(pod(metadata={"namespace": "team-b"}), namespace="team-a").allowed
 
 
-def test_all_faults_of_one_pod_come_in_one_message() -> None:
+def test_all_errors_of_a_pod_are_in_one_message() -> None:
     target = pod(
         "{",
         annotations={
@@ -151,8 +151,8 @@ def test_all_faults_of_one_pod_come_in_one_message() -> None:
     )
     decision = mutate(target, namespace="")
     assert decision.reason == Reason.INVALID_MODEL_FIT
-    faults = decision.message.split("; and ")
-    assert [fault.partition(": ")[0] for fault in faults] == [
+    errors = decision.message.split("; and ")
+    assert [error.partition(": ")[0] for error in errors] == [
         "metadata.annotations[llmfit.ai/model-fit]",
         "metadata.annotations[llmfit.ai/profile]",
         "metadata.annotations[llmfit.ai/device-count]",
@@ -163,41 +163,41 @@ def test_all_faults_of_one_pod_come_in_one_message() -> None:
     ]
 
 
-def test_a_conflict_is_named_beside_the_faults_of_the_annotation() -> None:
-    decision = mutate(pod("{", containers=[using("nvidia.com/gpu")]))
+def test_a_device_plugin_request_is_reported_with_the_errors_of_the_fit() -> None:
+    decision = mutate(pod("{", containers=[requesting("nvidia.com/gpu")]))
     assert decision.reason == Reason.INVALID_MODEL_FIT
     assert "spec.containers[0].resources.limits[nvidia.com/gpu]" in decision.message
 
 
-def test_one_bad_container_among_good_ones_is_enough() -> None:
+def test_one_container_with_a_device_plugin_request_denies_the_pod() -> None:
     target = pod(
-        containers=[container("a"), using("nvidia.com/gpu") | {"name": "b"}],
+        containers=[container("a"), requesting("nvidia.com/gpu") | {"name": "b"}],
         annotations={"llmfit.ai/containers": "a,b"},
     )
     decision = mutate(target)
     assert (decision.allowed, decision.reason, decision.patch) == (False, Reason.DEVICE_PLUGIN_REQUEST, ())
 
 
-def test_a_conflict_is_told_once_where_the_limit_is_the_request_too() -> None:
-    """As the API server makes it."""
+def test_a_resource_in_requests_and_limits_is_reported_once() -> None:
+    """The API server copies limits to requests."""
     both = {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1", "amd.com/gpu": "2"}}
     target = pod(
         annotations={"llmfit.ai/containers": "load,server"},
         containers=[container(resources=both)],
         initContainers=[container("load", resources=both)],
     )
-    assert [fault.partition(": ")[0] for fault in mutate(target).message.split("; and ")] == [
+    assert [error.partition(": ")[0] for error in mutate(target).message.split("; and ")] == [
         f"spec.{place}[0].resources.limits[{resource}]"
         for place in ("containers", "initContainers")
         for resource in ("nvidia.com/gpu", "amd.com/gpu")
     ]
-    alike = {kind: {"nvidia.com/gpu": "1"} for kind in ("requests", "limits")}
-    beside = pod(containers=[container("server"), container("other", resources=alike)])
-    (told,) = (warning for warning in mutate(beside).warnings if "device-plugin" in warning)
-    assert told.startswith("spec.containers[1].resources.limits[nvidia.com/gpu]: ")
+    both_equal = {kind: {"nvidia.com/gpu": "1"} for kind in ("requests", "limits")}
+    beside = pod(containers=[container("server"), container("other", resources=both_equal)])
+    (warning,) = (warning for warning in mutate(beside).warnings if "device-plugin" in warning)
+    assert warning.startswith("spec.containers[1].resources.limits[nvidia.com/gpu]: ")
 
 
-def test_a_request_without_such_a_limit_is_told_of() -> None:
+def test_a_request_without_a_limit_is_reported() -> None:
     resources = {"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "0"}}
     message = mutate(pod(containers=[container(resources=resources)])).message
     assert message.startswith("spec.containers[0].resources.requests[nvidia.com/gpu]: ")
@@ -213,19 +213,19 @@ PLUGINS = [
 
 @pytest.mark.parametrize("kind", ["requests", "limits"])
 @pytest.mark.parametrize("resource", PLUGINS)
-def test_a_gpu_from_a_device_plugin_is_a_second_ledger(resource: str, kind: str) -> None:
-    assert mutate(pod(containers=[using(resource, kind=kind)])).reason == Reason.DEVICE_PLUGIN_REQUEST
+def test_a_device_plugin_request_is_denied(resource: str, kind: str) -> None:
+    assert mutate(pod(containers=[requesting(resource, kind=kind)])).reason == Reason.DEVICE_PLUGIN_REQUEST
 
 
 @pytest.mark.parametrize("resource", PLUGINS)
 @pytest.mark.parametrize("zero", ["0", 0, "0Gi", "0.0", "0m", None])
-def test_a_zero_quantity_is_no_conflict(resource: str, zero: object) -> None:
-    assert mutate(pod(containers=[using(resource, zero)])).reason == Reason.INJECTED
+def test_a_device_plugin_request_of_zero_is_allowed(resource: str, zero: object) -> None:
+    assert mutate(pod(containers=[requesting(resource, zero)])).reason == Reason.INJECTED
 
 
 @pytest.mark.parametrize("quantity", ["1", 1, "2", "1k", "1e999999999", "many", ""])
-def test_any_other_quantity_is_one(quantity: object) -> None:
-    assert mutate(pod(containers=[using("nvidia.com/gpu", quantity)])).reason == Reason.DEVICE_PLUGIN_REQUEST
+def test_any_other_device_plugin_quantity_is_denied(quantity: object) -> None:
+    assert mutate(pod(containers=[requesting("nvidia.com/gpu", quantity)])).reason == Reason.DEVICE_PLUGIN_REQUEST
 
 
 @pytest.mark.parametrize(
@@ -234,12 +234,12 @@ def test_any_other_quantity_is_one(quantity: object) -> None:
      "intel.com/qat", "xnvidia.com/gpu", "nvidia.comx/gpu", "nvidia.com/", "mynvidia.com/gpu", "amd.com/nic",
      "NVIDIA.com/GPU"],
 )  # fmt: skip
-def test_other_resources_are_none_of_our_business(resource: str) -> None:
-    assert mutate(pod(containers=[using(resource)])).reason == Reason.INJECTED
+def test_other_resources_are_allowed(resource: str) -> None:
+    assert mutate(pod(containers=[requesting(resource)])).reason == Reason.INJECTED
 
 
-def test_the_operator_can_let_a_conflict_pass_with_a_warning() -> None:
-    target = pod(containers=[using("nvidia.com/gpu")])
+def test_device_plugin_requests_can_be_allowed_with_a_warning() -> None:
+    target = pod(containers=[requesting("nvidia.com/gpu")])
     decision = mutate(target, AdmissionConfig(device_plugin_requests="warn"))
     assert decision.reason == Reason.INJECTED
     assert any("spec.containers[0].resources.limits[nvidia.com/gpu]" in warning for warning in decision.warnings)
@@ -247,8 +247,8 @@ def test_the_operator_can_let_a_conflict_pass_with_a_warning() -> None:
     assert after["spec"]["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "1"}
 
 
-def test_a_device_plugin_gpu_of_another_container_draws_a_warning_only() -> None:
-    target = pod(containers=[container("server"), using("nvidia.com/gpu") | {"name": "other"}])
+def test_a_device_plugin_request_of_another_container_is_warned_about() -> None:
+    target = pod(containers=[container("server"), requesting("nvidia.com/gpu") | {"name": "other"}])
     decision = mutate(target)
     assert decision.reason == Reason.INJECTED
     assert any("spec.containers[1].resources.limits[nvidia.com/gpu]" in warning for warning in decision.warnings)
@@ -257,18 +257,18 @@ def test_a_device_plugin_gpu_of_another_container_draws_a_warning_only() -> None
 @pytest.mark.parametrize(
     ("scheduler", "warned"), [("volcano", True), ("default-scheduler", False), ("", False), (None, False)]
 )
-def test_a_foreign_scheduler_draws_a_warning(scheduler: str | None, warned: bool) -> None:
+def test_a_custom_scheduler_is_warned_about(scheduler: str | None, warned: bool) -> None:
     decision = mutate(pod(schedulerName=scheduler))
     assert decision.reason == Reason.INJECTED
     assert any(warning.startswith("spec.schedulerName is ") for warning in decision.warnings) is warned
 
 
 @pytest.mark.parametrize("name", [None, ""])
-def test_an_empty_node_name_is_none(name: str | None) -> None:
+def test_an_empty_node_name_is_allowed(name: str | None) -> None:
     assert mutate(pod(nodeName=name)).reason == Reason.INJECTED
 
 
-def test_daemon_pods_and_gated_pods_take_the_normal_path() -> None:
+def test_daemon_pods_and_gated_pods_are_injected() -> None:
     affinity: Json = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}
     gated = pod(affinity=affinity, schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])
     after = admitted(gated)
@@ -276,7 +276,7 @@ def test_daemon_pods_and_gated_pods_take_the_normal_path() -> None:
     assert after["spec"]["affinity"] == affinity
 
 
-def test_a_profile_that_cannot_tell_cards_apart_serves_one_device_only() -> None:
+def test_a_profile_without_a_product_attribute_serves_one_device_only() -> None:
     config = AdmissionConfig(profiles={"nvidia": dataclasses.replace(BUILTIN["nvidia"], product=None)})
     assert mutate(pod(FIT), config).reason == Reason.INJECTED
     decision = mutate(pod(FIT, annotations={"llmfit.ai/device-count": "2"}), config)
@@ -285,18 +285,18 @@ def test_a_profile_that_cannot_tell_cards_apart_serves_one_device_only() -> None
 
 
 @pytest.mark.parametrize("count", [50, 500])
-def test_any_number_of_faults_fits_in_a_kilobyte(count: int) -> None:
+def test_any_number_of_errors_fits_in_a_kilobyte(count: int) -> None:
     target = pod(
         "{" + ", ".join(f'"key{index}": NaN' for index in range(count)) + "}",
         annotations={"llmfit.ai/containers": ",".join(f"container-{index}" for index in range(count))},
-        containers=[using("nvidia.com/gpu") | {"name": f"c{index}"} for index in range(count)],
+        containers=[requesting("nvidia.com/gpu") | {"name": f"c{index}"} for index in range(count)],
     )
     message = mutate(target).message
     assert len(message.encode()) <= 1024
     assert message.endswith("...")
 
 
-def test_a_fit_that_is_longer_than_any_is_refused_and_not_read() -> None:
+def test_a_fit_above_the_maximum_length_is_denied() -> None:
     assert mutate(pod(FIT.ljust(MAX_FIT_CHARACTERS))).reason == Reason.INJECTED
     decision = mutate(pod(FIT.ljust(MAX_FIT_CHARACTERS + 1)))
     assert decision.reason == Reason.INVALID_MODEL_FIT

@@ -1,4 +1,4 @@
-"""Which containers get the claim, by the first rule that says one."""
+"""Which containers get the claim."""
 
 from collections.abc import Mapping
 
@@ -12,8 +12,8 @@ DEFAULT = "kubectl.kubernetes.io/default-container"
 LISTED = "llmfit.ai/containers"
 
 
-def with_claim(target: Json) -> list[str]:
-    """The containers of an admitted pod that refer to the claim, init containers with their list's name."""
+def containers_with_claim(target: Json) -> list[str]:
+    """The containers of the admitted pod that reference the claim; init containers with a prefix."""
     after = admitted(target)["spec"]
     return [
         f"{prefix}{each['name']}"
@@ -23,7 +23,7 @@ def with_claim(target: Json) -> list[str]:
     ]
 
 
-def many(names: str, init: str = "", annotations: Mapping[str, object] | None = None) -> Json:
+def pod_with(names: str, init: str = "", annotations: Mapping[str, object] | None = None) -> Json:
     return pod(
         containers=[container(name) for name in names.split()],
         annotations=annotations,
@@ -34,33 +34,33 @@ def many(names: str, init: str = "", annotations: Mapping[str, object] | None = 
 @pytest.mark.parametrize(
     ("target", "chosen"),
     [
-        (many("server"), ["server"]),
-        (many("istio-proxy"), ["istio-proxy"]),
-        (many("server metrics"), ["server"]),
-        (many("istio-proxy server"), ["server"]),
-        (many("linkerd-proxy istio-proxy vault-agent server web"), ["server"]),
-        (many("web server", annotations={DEFAULT: "server"}), ["server"]),
-        (many("web istio-proxy", annotations={DEFAULT: "istio-proxy"}), ["istio-proxy"]),
-        (many("web server", annotations={LISTED: "server"}), ["server"]),
-        (many("web server", annotations={LISTED: "server", DEFAULT: "web"}), ["server"]),
-        (many("web server", annotations={LISTED: " server , web ,"}), ["web", "server"]),
-        (many("web server", annotations={LISTED: "server,server"}), ["server"]),
-        (many("server", "load", {LISTED: "load"}), ["init:load"]),
-        (many("server", "load", {LISTED: "server,load"}), ["init:load", "server"]),
-        (many("server", "load", {DEFAULT: "load"}), ["init:load"]),
-        (many("server", "load"), ["server"]),
+        (pod_with("server"), ["server"]),
+        (pod_with("istio-proxy"), ["istio-proxy"]),
+        (pod_with("server metrics"), ["server"]),
+        (pod_with("istio-proxy server"), ["server"]),
+        (pod_with("linkerd-proxy istio-proxy vault-agent server web"), ["server"]),
+        (pod_with("web server", annotations={DEFAULT: "server"}), ["server"]),
+        (pod_with("web istio-proxy", annotations={DEFAULT: "istio-proxy"}), ["istio-proxy"]),
+        (pod_with("web server", annotations={LISTED: "server"}), ["server"]),
+        (pod_with("web server", annotations={LISTED: "server", DEFAULT: "web"}), ["server"]),
+        (pod_with("web server", annotations={LISTED: " server , web ,"}), ["web", "server"]),
+        (pod_with("web server", annotations={LISTED: "server,server"}), ["server"]),
+        (pod_with("server", "load", {LISTED: "load"}), ["init:load"]),
+        (pod_with("server", "load", {LISTED: "server,load"}), ["init:load", "server"]),
+        (pod_with("server", "load", {DEFAULT: "load"}), ["init:load"]),
+        (pod_with("server", "load"), ["server"]),
     ],
 )
-def test_the_first_rule_that_names_containers_decides(target: Json, chosen: list[str]) -> None:
-    assert with_claim(target) == chosen
+def test_the_first_rule_that_applies_chooses_the_containers(target: Json, chosen: list[str]) -> None:
+    assert containers_with_claim(target) == chosen
 
 
 @pytest.mark.parametrize("sidecar", sorted(SIDECARS))
-def test_a_known_sidecar_in_first_place_is_not_the_workload(sidecar: str) -> None:
-    assert with_claim(many(f"{sidecar} server web")) == ["server"]
+def test_a_known_sidecar_is_skipped(sidecar: str) -> None:
+    assert containers_with_claim(pod_with(f"{sidecar} server web")) == ["server"]
 
 
-def test_a_native_sidecar_can_be_named() -> None:
+def test_a_native_sidecar_can_be_listed() -> None:
     target = pod(
         initContainers=[container("setup"), container("engine", restartPolicy="Always")],
         annotations={LISTED: "engine"},
@@ -74,7 +74,7 @@ def test_a_native_sidecar_can_be_named() -> None:
     assert "resources" not in after["containers"][0]
 
 
-def test_a_users_own_claims_stay_on_every_container() -> None:
+def test_claims_of_the_user_are_kept_on_every_container() -> None:
     nic = {"name": "nic"}
     target = pod(
         containers=[
@@ -99,28 +99,28 @@ def test_a_users_own_claims_stay_on_every_container() -> None:
     ("target", "parts"),
     [
         (
-            many("web server", annotations={LISTED: "sever"}),
+            pod_with("web server", annotations={LISTED: "sever"}),
             ["metadata.annotations[llmfit.ai/containers]: ", '"sever"', '"web", "server"'],
         ),
         (
-            many("web", "load", {LISTED: "web,x,y"}),
+            pod_with("web", "load", {LISTED: "web,x,y"}),
             ['no container "x", "y"', '"web", "load"'],
         ),
         (
-            many("web server", annotations={DEFAULT: "gone"}),
+            pod_with("web server", annotations={DEFAULT: "gone"}),
             [f"metadata.annotations[{DEFAULT}]: ", '"gone"', '"web", "server"'],
         ),
-        (many("web", annotations={LISTED: ""}), ["no name in", '"web"']),
-        (many("web", annotations={LISTED: " , "}), ["no name in", '"web"']),
+        (pod_with("web", annotations={LISTED: ""}), ["no name in", '"web"']),
+        (pod_with("web", annotations={LISTED: " , "}), ["no name in", '"web"']),
         (
-            many("istio-proxy vault-agent"),
+            pod_with("istio-proxy vault-agent"),
             ["spec.containers: ", '"istio-proxy", "vault-agent"', "llmfit.ai/containers"],
         ),
         (pod(containers=[]), ["spec.containers: ", "no container"]),
-        (many("web", annotations={LISTED: "modelfit\x1b[31m"}), [r'"modelfit\u001b[31m"']),
+        (pod_with("web", annotations={LISTED: "modelfit\x1b[31m"}), [r'"modelfit\u001b[31m"']),
     ],
 )
-def test_containers_that_cannot_be_told_are_refused_with_the_names_there_are(target: Json, parts: list[str]) -> None:
+def test_an_unknown_container_is_denied_with_the_existing_names(target: Json, parts: list[str]) -> None:
     decision = mutate(target)
     assert (decision.allowed, decision.reason) == (False, Reason.UNKNOWN_CONTAINER)
     for part in parts:
@@ -128,17 +128,17 @@ def test_containers_that_cannot_be_told_are_refused_with_the_names_there_are(tar
     assert decision.patch == ()
 
 
-def test_a_container_that_is_listed_twice_gets_one_reference() -> None:
+def test_a_container_listed_twice_gets_one_reference() -> None:
     resources = {"claims": [{"name": "nic"}], "requests": {"cpu": "1"}}
     after = admitted(pod(containers=[container(resources=resources)], annotations={LISTED: "server,server"}))
     assert after["spec"]["containers"][0]["resources"]["claims"] == [{"name": "nic"}, {"name": "modelfit"}]
 
 
-def test_a_name_in_both_lists_is_no_crash() -> None:
-    target = many("twin", "twin", {LISTED: "twin"})
+def test_a_container_and_an_init_container_may_share_a_name() -> None:
+    target = pod_with("twin", "twin", {LISTED: "twin"})
     assert mutate(target).allowed
 
 
-def test_an_ephemeral_container_is_no_target() -> None:
+def test_an_ephemeral_container_cannot_be_listed() -> None:
     target = pod(annotations={LISTED: "debugger"}, ephemeralContainers=[container("debugger")])
     assert mutate(target).reason == Reason.UNKNOWN_CONTAINER

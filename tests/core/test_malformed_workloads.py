@@ -1,4 +1,4 @@
-"""Workloads whose JSON is odd: no template, another shape, anything at all."""
+"""Workloads whose JSON has no template, or members of unexpected types."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.core import builders
 from tests.core.builders import WORKLOADS, Json, kind_of, pod, workload
-from tests.core.test_templates import BAD, validate
+from tests.core.test_template_decision import INVALID, validate
 from webhook.core.admission import pod_templates
 from webhook.core.admission.decision import Decision
 from webhook.errors import MalformedCall
@@ -24,14 +24,14 @@ from webhook.reasons import Reason
         ("CronJob", {"jobTemplate": None}),
         ("CronJob", {"jobTemplate": {"metadata": {"annotations": {"a": "b"}}, "spec": {}}}),
         ("Deployment", {"jobTemplate": {"metadata": {"annotations": {"llmfit.ai/model-fit": "{"}}}}),
-        ("Deployment", {"jobTemplate": {"spec": {"template": BAD}}}),
+        ("Deployment", {"jobTemplate": {"spec": {"template": INVALID}}}),
     ],
 )
-def test_a_workload_without_a_template_has_no_annotation(kind: str, spec: object) -> None:
+def test_a_workload_without_a_template_is_not_annotated(kind: str, spec: object) -> None:
     assert validate(workload(kind) | {"spec": spec}) == Decision(True, Reason.NOT_ANNOTATED)
 
 
-NOTED = {"metadata": {"annotations": {"llmfit.ai/model-fit": "{}"}}}
+ANNOTATED = {"metadata": {"annotations": {"llmfit.ai/model-fit": "{}"}}}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ NOTED = {"metadata": {"annotations": {"llmfit.ai/model-fit": "{}"}}}
         ({"spec": []}, "object.spec: want an object"),
         ({"spec": {"template": "x"}}, "object.spec.template: want an object"),
         ({"spec": {"template": {"metadata": []}}}, "object.spec.template.metadata: want an object"),
-        ({"spec": {"template": NOTED | {"spec": 1}}}, "object.spec.template.spec: want an object"),
+        ({"spec": {"template": ANNOTATED | {"spec": 1}}}, "object.spec.template.spec: want an object"),
         (
             {"spec": {"template": {"metadata": {"annotations": [1]}}}},
             "spec.template.metadata.annotations: want an object",
@@ -50,17 +50,17 @@ NOTED = {"metadata": {"annotations": {"llmfit.ai/model-fit": "{}"}}}
             'spec.template.metadata.annotations["a"]: want a string; put the value in quotes',
         ),
         (
-            {"spec": {"template": NOTED | {"spec": {"containers": ["x"]}}}},
+            {"spec": {"template": ANNOTATED | {"spec": {"containers": ["x"]}}}},
             "spec.template.spec.containers[0]: want an object",
         ),
-        ({"metadata": [], "spec": {"template": NOTED}}, "object.metadata: want an object"),
+        ({"metadata": [], "spec": {"template": ANNOTATED}}, "object.metadata: want an object"),
         (
-            {"metadata": {"ownerReferences": "x"}, "spec": {"template": NOTED}},
+            {"metadata": {"ownerReferences": "x"}, "spec": {"template": ANNOTATED}},
             "object.metadata.ownerReferences: want a list",
         ),
     ],
 )
-def test_an_object_that_can_be_no_workload_is_a_malformed_call(members: Json, part: str) -> None:
+def test_an_object_that_cannot_be_a_workload_is_a_malformed_call(members: Json, part: str) -> None:
     with pytest.raises(MalformedCall) as malformed:
         validate(workload("Deployment") | members)
     assert str(malformed.value) == part
@@ -72,7 +72,7 @@ def test_a_review_without_the_object_is_a_malformed_call() -> None:
         builders.validate(pod(), kind=kind_of(workload("Deployment")), object=None)
 
 
-def test_a_kind_without_template_has_no_path() -> None:
+def test_only_workload_kinds_have_a_template_path() -> None:
     assert (
         pod_templates.find_path("", "Pod")
         is pod_templates.find_path("", "Deployment")
@@ -101,10 +101,10 @@ JSON = st.recursive(
 
 
 @given(JSON, JSON, st.sampled_from(sorted(WORKLOADS)), st.sampled_from(["CREATE", "UPDATE"]), st.data())
-def test_any_json_in_a_workload_is_decided_or_a_malformed_call(
+def test_any_json_in_a_workload_gets_a_decision_or_is_a_malformed_call(
     spec: object, old: object, kind: str, operation: str, data: st.DataObject
 ) -> None:
-    """With a real template around it as often as not, so that the depths are reached."""
+    """Half of the workloads have a real template around the JSON, so that deep members are reached."""
     target = workload(kind) | {"spec": spec}
     if data.draw(st.booleans()):
         target = workload(kind, pod() | {"metadata": {"annotations": spec}, "spec": old}, ownerReferences=spec)

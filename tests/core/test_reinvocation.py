@@ -1,4 +1,4 @@
-"""Called twice is called once, with another uid, and after other webhooks have had their turn."""
+"""A second call for the same pod, with another uid and after other webhooks, adds nothing."""
 
 import copy
 
@@ -29,7 +29,7 @@ ALL = PODS | {"cpu": pod(CPU_FIT), "cpu-two": pod(CPU_FIT, containers=[container
 
 @pytest.mark.parametrize("memory_requests", ["fill", "ignore"])
 @pytest.mark.parametrize("name", ALL)
-def test_our_own_output_is_left_as_it_is(name: str, memory_requests: str) -> None:
+def test_an_injected_pod_gets_no_second_patch(name: str, memory_requests: str) -> None:
     config = AdmissionConfig(memory_requests=memory_requests, device_count_variable="GPUS")  # type: ignore[arg-type]
     after = admitted(ALL[name], config)
     again = mutate(after, config, uid="another-uid")
@@ -40,7 +40,7 @@ def test_our_own_output_is_left_as_it_is(name: str, memory_requests: str) -> Non
 
 
 @pytest.mark.parametrize("name", PODS)
-def test_the_second_call_keeps_the_first_ones_claim(name: str) -> None:
+def test_the_second_call_keeps_the_claim(name: str) -> None:
     first = mutate(PODS[name])
     again = mutate(patched(PODS[name], first), uid="another-uid")
     assert again.claim == first.claim
@@ -48,15 +48,15 @@ def test_the_second_call_keeps_the_first_ones_claim(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("inserted", ["istio-proxy", "a-sidecar-that-nobody-knows"])
-def test_a_container_that_another_webhook_puts_first_changes_nothing(name: str, inserted: str) -> None:
+@pytest.mark.parametrize("inserted", ["istio-proxy", "an-unknown-sidecar"])
+def test_a_container_inserted_by_another_webhook_gets_no_patch(name: str, inserted: str) -> None:
     after = admitted(ALL[name])
     after["spec"]["containers"].insert(0, container(inserted))
     assert mutate(after, uid="another-uid").patch == ()
 
 
 @pytest.mark.parametrize("name", PODS)
-def test_what_another_webhook_took_away_is_put_back(name: str) -> None:
+def test_label_and_annotation_removed_by_another_webhook_are_restored(name: str) -> None:
     whole = admitted(PODS[name])
     for kind, key in (("labels", "llmfit.ai/injected"), ("annotations", "llmfit.ai/claim")):
         after = copy.deepcopy(whole)
@@ -66,31 +66,31 @@ def test_what_another_webhook_took_away_is_put_back(name: str) -> None:
         assert patched(after, decision) == whole
 
 
-def test_annotations_that_somebody_forged_are_replaced() -> None:
+def test_forged_annotations_are_replaced() -> None:
     forged = {f"llmfit.ai/{key}": "forged" for key in ("claim", "resources", "injected-into")}
     before = pod(annotations=forged, metadata={"labels": {"llmfit.ai/injected": "false"}})
     assert admitted(before) == admitted(pod(metadata={"labels": {}}))
 
 
-def test_a_marker_without_the_entry_injects_all_the_same() -> None:
+def test_a_pod_with_the_label_but_no_claim_is_injected() -> None:
     before = pod(metadata={"labels": {"llmfit.ai/injected": "true"}}, annotations={"llmfit.ai/claim": CLAIM})
     after = admitted(before)
     assert after["spec"]["resourceClaims"] == [{"name": "modelfit", "resourceClaimName": CLAIM}]
     assert after["spec"]["containers"][0]["resources"]["claims"] == [{"name": "modelfit"}]
 
 
-def test_the_same_review_gives_the_same_answer_on_a_dry_run() -> None:
+def test_a_dry_run_gets_the_same_decision() -> None:
     for target in ALL.values():
         assert mutate(target, dryRun=True) == mutate(target) == mutate(target, dryRun=None)
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_what_the_webhook_admits_the_validating_webhook_admits_too(name: str) -> None:
+def test_validate_allows_every_injected_pod(name: str) -> None:
     decision = validate(admitted(ALL[name]))
     assert (decision.allowed, decision.reason, decision.patch) == (True, Reason.VALID, ())
 
 
-def test_two_reviews_of_one_template_name_two_claims() -> None:
+def test_replicas_never_share_a_claim() -> None:
     replica = pod(FIT, metadata={"name": REMOVED, "generateName": "web-7c9f-"})
     assert mutate(replica).claim != mutate(replica, uid="another-uid").claim
     assert mutate(replica).claim == mutate(replica).claim == CLAIM
