@@ -1,1 +1,1 @@
-"""Log lines and metrics."""
+"""Logs and their throttle."""

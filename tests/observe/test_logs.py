@@ -1,4 +1,4 @@
-"""One JSON line an event, whatever the values hold."""
+"""One JSON line for each event, whatever the values contain."""
 
 import json
 import logging
@@ -12,7 +12,7 @@ from webhook.observe import logs
 
 @pytest.fixture
 def log(capsys: pytest.CaptureFixture[str]) -> Iterator[logging.Logger]:
-    """A logger whose lines go to (the captured) standard error, as the program's do."""
+    """A logger that writes to the captured standard error, configured as in production."""
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     logs.configure("info")
@@ -25,20 +25,20 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
     return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
 
 
-WAYS = ["say", "info"]
+FUNCTIONS = ["logs.info", "logger.info"]
 
 
-def emit(way: str, log: logging.Logger, message: str, fields: dict[str, object]) -> None:
-    """The two ways to an event."""
-    if way == "say":
+def emit(function: str, log: logging.Logger, message: str, fields: dict[str, object]) -> None:
+    """Logs an event through one of FUNCTIONS."""
+    if function == "logs.info":
         logs.info(log, message, fields)
     else:
         log.info(message, extra={"fields": fields})
 
 
-def test_both_ways_write_the_same_line(log: logging.Logger, capsys: pytest.CaptureFixture[str]) -> None:
-    for way in WAYS:
-        emit(way, log, "review", {"uid": "u", "allowed": True, "claim": None, "duration_ms": 0.5})
+def test_both_functions_write_the_same_line(log: logging.Logger, capsys: pytest.CaptureFixture[str]) -> None:
+    for function in FUNCTIONS:
+        emit(function, log, "review", {"uid": "u", "allowed": True, "claim": None, "duration_ms": 0.5})
     first, second = lines(capsys)
     assert str(first.pop("ts")).endswith("+00:00")
     assert str(second.pop("ts")).endswith("+00:00")
@@ -54,7 +54,7 @@ def test_both_ways_write_the_same_line(log: logging.Logger, capsys: pytest.Captu
     }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize(
     "value",
     [
@@ -69,10 +69,10 @@ def test_both_ways_write_the_same_line(log: logging.Logger, capsys: pytest.Captu
     ],
     ids=ascii,
 )
-def test_no_value_forges_a_line_or_colours_a_terminal(
-    way: str, value: str, log: logging.Logger, capsys: pytest.CaptureFixture[str]
+def test_no_value_forges_a_line_or_controls_a_terminal(
+    function: str, value: str, log: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    emit(way, log, "review", {"name": value})
+    emit(function, log, "review", {"name": value})
     text = capsys.readouterr().err
     assert text.isascii()
     assert text[:-1].isprintable()
@@ -80,18 +80,18 @@ def test_no_value_forges_a_line_or_colours_a_terminal(
     assert json.loads(text)["name"] == value
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("character", ["x", '"', "é", "😀"])
 def test_a_line_is_never_longer_than_8_kib(
-    way: str, character: str, log: logging.Logger, capsys: pytest.CaptureFixture[str]
+    function: str, character: str, log: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    emit(way, log, character * 300_000, {f"field{index}": character * 300_000 for index in range(10)})
+    emit(function, log, character * 300_000, {f"field{index}": character * 300_000 for index in range(10)})
     (line,) = capsys.readouterr().err.splitlines()
     assert len(line) <= logs.MAX_LINE
     assert json.loads(line)["field9"].startswith(character)
 
 
-def test_an_exception_is_logged_with_its_place_and_without_its_text(
+def test_an_exception_is_logged_with_its_stack_and_without_its_text(
     log: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
@@ -104,7 +104,7 @@ def test_an_exception_is_logged_with_its_place_and_without_its_text(
     assert "secret" not in json.dumps(line)
 
 
-def test_what_is_no_json_is_shown_as_text(log: logging.Logger, capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_that_json_lacks_are_logged_as_text(log: logging.Logger, capsys: pytest.CaptureFixture[str]) -> None:
     log.info("event", extra={"fields": {"list": [1, "x" * 5000], "huge": 1 << 80}})
     (line,) = lines(capsys)
     assert str(line["list"]).startswith("[1, 'x")
@@ -112,15 +112,13 @@ def test_what_is_no_json_is_shown_as_text(log: logging.Logger, capsys: pytest.Ca
     assert line["huge"] == 1 << 80
 
 
-def test_what_is_less_severe_than_the_level_is_not_logged(
-    log: logging.Logger, capsys: pytest.CaptureFixture[str]
-) -> None:
-    log.debug("too much")
-    log.warning("enough")
-    assert [line["msg"] for line in lines(capsys)] == ["enough"]
+def test_events_below_the_level_are_not_logged(log: logging.Logger, capsys: pytest.CaptureFixture[str]) -> None:
+    log.debug("below")
+    log.warning("above")
+    assert [line["msg"] for line in lines(capsys)] == ["above"]
 
 
-def test_a_log_that_nobody_reads_any_more_fails_no_review(log: logging.Logger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_standard_error_does_not_fail_a_review(log: logging.Logger, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         def write(self, text: str) -> int:
             raise BrokenPipeError

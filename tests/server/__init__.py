@@ -1,1 +1,1 @@
-"""The calls, without a network: every status, the uid, what malformed input gets."""
+"""The server without a network."""

@@ -1,1 +1,1 @@
-"""The real process, spoken to over TLS on loopback."""
+"""`modelfit serve` as a process, with clients over TLS on loopback."""

@@ -1,4 +1,4 @@
-"""Pairs for the server under test, all signed by one authority, and ways in which their files change."""
+"""Certificates for the server under test, and the files in which the kubelet would mount them."""
 
 import os
 import shutil
@@ -18,16 +18,16 @@ def _name(text: str) -> x509.Name:
 
 
 @dataclass
-class Authority:
-    """Signs certificates for localhost."""
+class CertificateAuthority:
+    """A CA that issues certificates for localhost."""
 
     key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def certificate(self) -> bytes:
-        """Its own certificate."""
+        """The CA certificate."""
         usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
-        builder = self._builder("authority", self.key.public_key(), timedelta(days=2))
+        builder = self._builder("ca", self.key.public_key(), timedelta(days=2))
         return (
             builder.add_extension(x509.BasicConstraints(True, 0), True)
             .add_extension(usage, True)
@@ -37,7 +37,7 @@ class Authority:
         )
 
     def issue(self, name: str, lifetime: timedelta = timedelta(days=1)) -> tuple[bytes, bytes]:
-        """A new pair; the certificate's common name is `name`."""
+        """A new certificate with the common name `name`, and its key; both PEM."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1")), x509.IPAddress(ip_address("::1"))]
         certificate = (
@@ -54,7 +54,7 @@ class Authority:
         return (
             x509.CertificateBuilder()
             .subject_name(_name(name))
-            .issuer_name(_name("authority"))
+            .issuer_name(_name("ca"))
             .public_key(key)
             .serial_number(x509.random_serial_number())
             .not_valid_before(self.now - timedelta(minutes=5))
@@ -63,8 +63,8 @@ class Authority:
 
 
 @dataclass
-class Mount:
-    """A folder with the two files as the kubelet mounts a Secret: links through `..data`, which is swapped."""
+class SecretMount:
+    """A TLS Secret mounted by the kubelet: symlinks through `..data`, which an update replaces atomically."""
 
     folder: Path
     generation: int = 0
@@ -77,8 +77,8 @@ class Mount:
     def key(self) -> Path:
         return self.folder / "tls.key"
 
-    def swap(self, pair: tuple[bytes, bytes]) -> None:
-        """Both files at once."""
+    def update(self, pair: tuple[bytes, bytes]) -> None:
+        """Replaces both files at once."""
         self.generation += 1
         data = self.folder / f"..{self.generation}"
         data.mkdir()

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.wire.peers import answer, call, more
-from tests.wire.process import Launcher, Served, review
-from webhook.server.body_reader import MOST_VALUES, ROOM
+from tests.wire.peers import post_request, read_response, receive
+from tests.wire.server_process import Launcher, RunningServer, post_review
+from webhook.server.body_reader import MAX_BUFFERED_BODIES, MAX_VALUES
 
 MIB = 1 << 20
 LARGEST = 8 * MIB
@@ -17,9 +17,9 @@ MEMORY = 32 * LARGEST
 """What a worker may take more than when idle, whatever its peers send: the chart's limit is for that."""
 
 
-def memory(served: Served, name: str = "VmHWM") -> int:
+def memory(server: RunningServer, name: str = "VmHWM") -> int:
     """Bytes of the one worker: the peak so far, or those of now."""
-    (worker,) = served.workers
+    (worker,) = server.workers
     lines = Path(f"/proc/{worker}/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:"))
 
@@ -31,7 +31,7 @@ def brackets() -> bytes:
 
 def worst() -> bytes:
     """As many values as there may be, and of the kind that takes most: objects with keys and texts of their own."""
-    texts = (f'{{"k{number:x}":"\u0451{number:x}"}}' for number in range(MOST_VALUES // 2 - 8))
+    texts = (f'{{"k{number:x}":"\u0451{number:x}"}}' for number in range(MAX_VALUES // 2 - 8))
     return f'{{"a":[{",".join(texts)}]}}'.encode()
 
 
@@ -51,65 +51,65 @@ def beside(*loops: Callable[[threading.Event], None]) -> Iterator[None]:
 
 
 def test_large_bodies_cost_a_worker_no_more_than_it_may_take(launcher: Launcher) -> None:
-    with launcher.serving() as served:
-        served.get("/readyz")
-        idle = memory(served, "VmRSS")
+    with launcher.serving() as server:
+        server.get("/readyz")
+        idle = memory(server, "VmRSS")
         stalled = []
-        for size in [LARGEST, *[LARGEST - 100] * (2 * ROOM), *[64 << 10] * 100]:
-            peer = served.tls()
-            peer.sendall(call(b" " * (size - 100), length=size))
+        for size in [LARGEST, *[LARGEST - 100] * (2 * MAX_BUFFERED_BODIES), *[64 << 10] * 100]:
+            peer = server.tls()
+            peer.sendall(post_request(b" " * (size - 100), length=size))
             stalled.append(peer)
         for body, status in ((brackets(), 413), (worst(), 400)):
             for _ in range(3):
-                peer = served.tls()
-                peer.sendall(call(body))
-                assert answer(peer)[0] == status
-        assert memory(served) - idle < MEMORY
-        review(served.client())
+                peer = server.tls()
+                peer.sendall(post_request(body))
+                assert read_response(peer)[0] == status
+        assert memory(server) - idle < MEMORY
+        post_review(server.client())
 
 
 def test_small_reviews_and_probes_are_answered_beside_large_bodies(launcher: Launcher) -> None:
     """Each of them; how soon, only a machine of one's own can say."""
-    with launcher.serving() as served:
+    with launcher.serving() as server:
 
         def attack(body: bytes, status: int) -> Callable[[threading.Event], None]:
             def loop(over: threading.Event) -> None:
                 while not over.is_set():
-                    peer = served.tls()
-                    peer.sendall(call(body))
-                    assert answer(peer)[0] in (status, 503)
+                    peer = server.tls()
+                    peer.sendall(post_request(body))
+                    assert read_response(peer)[0] in (status, 503)
                     peer.close()
 
             return loop
 
         attacks = [attack(body, status) for body, status in ((brackets(), 413), (worst(), 400)) for _ in range(3)]
         with beside(*attacks):
-            kept = served.client()
+            kept = server.client()
             for number in range(50):
-                review(kept, f"kept {number}")
-                review(served.client(), f"new {number}")
-                assert served.get("/readyz")[0] == 200
-        refused = {line["status"] for line in served.said("refused a call")}
+                post_review(kept, f"kept {number}")
+                post_review(server.client(), f"new {number}")
+                assert server.get("/readyz")[0] == 200
+        refused = {line["status"] for line in server.log_lines("refused a post_request")}
         assert refused <= {400, 413, 503}
 
 
 def test_a_peer_that_sends_without_end_does_not_have_the_worker_to_itself(launcher: Launcher) -> None:
     """One review after the other, in one stream, whose answers it takes as fast as they come."""
-    with launcher.serving() as served:
-        peer = served.tls()
+    with launcher.serving() as server:
+        peer = server.tls()
 
         def send(over: threading.Event) -> None:
             while not over.is_set():
-                peer.sendall(call() * 50)
-            peer.sendall(call(headers="Content-Type: application/json\r\nConnection: close\r\n"))
+                peer.sendall(post_request() * 50)
+            peer.sendall(post_request(headers="Content-Type: application/json\r\nConnection: close\r\n"))
 
         def take(over: threading.Event) -> None:
             try:
                 while True:
-                    more(peer)
+                    receive(peer)
             except (EOFError, OSError):
                 return
 
         with beside(send, take):
             for number in range(20):
-                review(served.client(), f"other {number}")
+                post_review(server.client(), f"other {number}")

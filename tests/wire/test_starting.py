@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from tests.wire.certificates import Authority, Mount
-from tests.wire.process import Launcher, free_port, review, shared_metrics
+from tests.wire.certificates import CertificateAuthority, SecretMount
+from tests.wire.server_process import Launcher, free_port, post_review, shared_metrics
 from webhook.settings import Settings
 
 
@@ -26,7 +26,7 @@ def refused(command: list[str], environ: Mapping[str, str] | None = None, cwd: s
     return line
 
 
-def test_a_certificate_that_is_not_there_stops_the_start(launcher: Launcher, mount: Mount) -> None:
+def test_a_certificate_that_is_not_there_stops_the_start(launcher: Launcher, mount: SecretMount) -> None:
     mount.certificate.unlink()
     line = refused(launcher.command(free_port()))
     assert str(mount.certificate) in line
@@ -34,18 +34,20 @@ def test_a_certificate_that_is_not_there_stops_the_start(launcher: Launcher, mou
     assert "; want a certificate chain and its private key, PEM" in line
 
 
-def test_a_key_of_another_certificate_stops_the_start(launcher: Launcher, mount: Mount, authority: Authority) -> None:
-    mount.key.write_bytes(authority.issue("another")[1])
+def test_a_key_of_another_certificate_stops_the_start(
+    launcher: Launcher, mount: SecretMount, ca: CertificateAuthority
+) -> None:
+    mount.key.write_bytes(ca.issue("another")[1])
     assert "the key does not belong to the certificate" in refused(launcher.command(free_port()))
 
 
 @pytest.mark.parametrize("content", [b"", b"no PEM", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
-def test_what_is_no_certificate_stops_the_start(launcher: Launcher, mount: Mount, content: bytes) -> None:
+def test_what_is_no_certificate_stops_the_start(launcher: Launcher, mount: SecretMount, content: bytes) -> None:
     mount.certificate.write_bytes(content)
     assert "certificate" in refused(launcher.command(free_port(), "--workers=2"))
 
 
-def test_an_encrypted_key_stops_the_start_and_asks_nobody(launcher: Launcher, mount: Mount) -> None:
+def test_an_encrypted_key_stops_the_start_and_asks_nobody(launcher: Launcher, mount: SecretMount) -> None:
     key = serialization.load_pem_private_key(mount.key.read_bytes(), None)
     sealed = serialization.BestAvailableEncryption(b"secret")
     mount.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, sealed))
@@ -53,8 +55,8 @@ def test_an_encrypted_key_stops_the_start_and_asks_nobody(launcher: Launcher, mo
 
 
 def test_a_port_that_is_taken_stops_the_start(launcher: Launcher) -> None:
-    with launcher.serving() as served:
-        line = refused(launcher.command(served.port))
+    with launcher.serving() as server:
+        line = refused(launcher.command(server.port))
         assert "Address already in use; want an address of this machine, and a port that is free" in line
 
 
@@ -66,7 +68,7 @@ def test_a_wrong_setting_stops_the_start(launcher: Launcher) -> None:
     assert "MODELFIT_DRAIN_SECONDS" in refused(launcher.command(free_port()), {"MODELFIT_DRAIN_SECONDS": "soon"})
 
 
-def test_a_failed_start_with_several_workers_leaves_nothing_behind(launcher: Launcher, mount: Mount) -> None:
+def test_a_failed_start_with_several_workers_leaves_nothing_behind(launcher: Launcher, mount: SecretMount) -> None:
     mount.certificate.write_bytes(b"")
     with subprocess.Popen(launcher.command(free_port(), "--workers=2"), stderr=subprocess.DEVNULL) as process:
         assert process.wait(60) == 2
@@ -76,9 +78,9 @@ def test_a_failed_start_with_several_workers_leaves_nothing_behind(launcher: Lau
 def test_gunicorn_settings_from_elsewhere_change_nothing(launcher: Launcher, tmp_path: Path) -> None:
     (tmp_path / "gunicorn.conf.py").write_text("raise SystemExit(7)\n")
     environ = {"GUNICORN_CMD_ARGS": "--workers=5 --bind=127.0.0.1:1", "WEB_CONCURRENCY": "5"}
-    with launcher.serving(environ=environ, cwd=tmp_path) as served:
-        review(served.client())
-        assert len(served.workers) == 1
+    with launcher.serving(environ=environ, cwd=tmp_path) as server:
+        post_review(server.client())
+        assert len(server.workers) == 1
 
 
 def confined(*read_only: str) -> list[str]:
@@ -99,19 +101,19 @@ NOWHERE = {"HOME": "/nonexistent", "TMPDIR": "/nonexistent", "PYTHONDONTWRITEBYT
 
 
 def test_any_user_without_a_home_on_a_read_only_root_can_serve(
-    launcher: Launcher, mount: Mount, authority: Authority
+    launcher: Launcher, mount: SecretMount, ca: CertificateAuthority
 ) -> None:
-    with launcher.serving("--workers=2", prefix=confined(), environ=NOWHERE) as served:
-        process = Path(f"/proc/{served.process.pid}")
+    with launcher.serving("--workers=2", prefix=confined(), environ=NOWHERE) as server:
+        process = Path(f"/proc/{server.process.pid}")
         assert process.stat().st_uid == 65534
         assert " ro," in (process / "mountinfo").read_text().splitlines()[0]
-        review(served.client())
-        mount.swap(authority.issue("second"))
-        assert served.served_name() == "second"
-        assert served.get("/metrics")[0] == 200
+        post_review(server.client())
+        mount.update(ca.issue("second"))
+        assert server.served_common_name() == "second"
+        assert server.get("/metrics")[0] == 200
         assert _written_by(65534)
-        assert served.stop() == 0
-        assert {line["level"] for line in served.lines()} == {"info"}
+        assert server.stop() == 0
+        assert {line["level"] for line in server.log_lines()} == {"info"}
     assert not _written_by(65534)
 
 
@@ -126,16 +128,16 @@ def _written_by(user: int) -> list[Path]:
 
 
 def test_connections_are_bounded_by_the_open_files_that_are_allowed(launcher: Launcher) -> None:
-    with launcher.serving(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))) as served:
-        crowd = [served.connect() for _ in range(250)]
-        review(served.client())
+    with launcher.serving(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))) as server:
+        crowd = [server.connect() for _ in range(250)]
+        post_review(server.client())
         for peer in crowd:
             peer.close()
-        assert not [line for line in served.lines() if line["level"] == "error"]
+        assert not [line for line in server.log_lines() if line["level"] == "error"]
 
 
 def test_as_many_open_files_are_asked_for_as_connections_need(launcher: Launcher) -> None:
-    with launcher.serving(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 4000))) as served:
-        limits = Path(f"/proc/{served.process.pid}/limits").read_text()
+    with launcher.serving(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 4000))) as server:
+        limits = Path(f"/proc/{server.process.pid}/limits").read_text()
         (line,) = (line for line in limits.splitlines() if line.startswith("Max open files"))
         assert int(line.split()[3]) > Settings().max_connections

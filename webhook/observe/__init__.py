@@ -1,1 +1,1 @@
-"""What an operator sees from outside: logs and metrics. Nothing of a pod's content passes through here."""
+"""Logs and metrics. They never contain the content of a pod."""

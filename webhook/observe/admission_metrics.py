@@ -1,8 +1,9 @@
-"""The webhook's metrics. Handlers call named functions; label names and values are decided here, and are bounded.
+"""The webhook's metrics. Label names and values are defined here and bounded; callers use the functions below.
 
-With several workers the folder in PROMETHEUS_MULTIPROC_DIR, set before this module is imported, adds them up.
+Several workers add up their metrics in the folder PROMETHEUS_MULTIPROC_DIR, which must be set before this module is
+imported.
 
-What alerts count is there from the start, as 0: a series that begins with its first event, as 1, never increases.
+Series that alerts count start at 0. A series that appears with its first event starts at 1, and its increase is 0.
 """
 
 from collections.abc import Iterable
@@ -26,9 +27,11 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
-Cause: TypeAlias = Literal["handshake", "handshake_timeout", "request", "request_timeout", "reset", "accept"]
+ConnectionFailure: TypeAlias = Literal[
+    "handshake", "handshake_timeout", "request", "request_timeout", "reset", "accept"
+]
 
-# A second series for every counter, of no use to anybody here.
+# Otherwise each counter has a second series, its creation time.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 _REVIEWS = Counter(
@@ -36,62 +39,64 @@ _REVIEWS = Counter(
     "Admission reviews answered.",
     ["webhook", "operation", "outcome", "reason"],
 )
-_MALFORMED = Counter("modelfit_malformed_calls", "Calls that are no admission review, by HTTP status.", ["status"])
-_SECONDS = Histogram(
-    "modelfit_admission_seconds",
-    "Time from the read request to the answer.",
+_MALFORMED = Counter(
+    "modelfit_malformed_calls", "Rejected requests that are not admission reviews, by HTTP status.", ["status"]
+)
+_DURATION = Histogram(
+    "modelfit_admission_duration_seconds",
+    "Time to decide a decoded admission review and encode the response.",
     ["webhook"],
     buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0),
 )
-_CONNECTIONS = Counter(
-    "modelfit_broken_connections", "Connections that ended for want of a usable request, by cause.", ["cause"]
+_CONNECTION_FAILURES = Counter(
+    "modelfit_broken_connections", "Connections that failed before a usable request, by cause.", ["cause"]
 )
 _EXPIRY = Gauge(
     "modelfit_serving_certificate_expiry_timestamp_seconds",
-    "End of the serving certificate's life.",
+    "Expiry time of the serving certificate.",
     multiprocess_mode="mostrecent",
 )
 _UNUSABLE = Gauge(
     "modelfit_unusable_certificate",
-    "1 while the certificate files cannot be served; the pair of before is.",
-    # The workers see the same files.
+    "1 while the certificate files are unusable and the previous pair is served.",
+    # All workers read the same files.
     multiprocess_mode="mostrecent",
 )
 
 
-def reviewed(webhook: str, operation: str, allowed: bool, reason: Reason, seconds: float) -> None:
-    """One review was answered."""
-    _review(webhook, operation if operation in OPERATIONS else "other", allowed, reason).inc()
-    _latency(webhook).observe(seconds)
+def count_review(webhook: str, operation: str, allowed: bool, reason: Reason, seconds: float) -> None:
+    """Counts an answered review."""
+    _reviews(webhook, operation if operation in OPERATIONS else "other", allowed, reason).inc()
+    _duration(webhook).observe(seconds)
 
 
-def failed(webhook: str, operation: str) -> None:
-    """One review was answered with our own error."""
-    _error(webhook, operation if operation in OPERATIONS else "other").inc()
+def count_internal_error(webhook: str, operation: str) -> None:
+    """Counts a review that was answered with an internal error."""
+    _internal_errors(webhook, operation if operation in OPERATIONS else "other").inc()
 
 
-def malformed(status: int) -> None:
-    """One call was refused with an HTTP status."""
+def count_malformed_call(status: int) -> None:
+    """Counts a request that was rejected with an HTTP status."""
     _MALFORMED.labels(str(status)).inc()
 
 
-def broken_connection(cause: Cause) -> None:
-    """A peer did not get as far as a request that can be answered."""
-    _CONNECTIONS.labels(cause).inc()
+def count_connection_failure(cause: ConnectionFailure) -> None:
+    """Counts a connection that failed."""
+    _CONNECTION_FAILURES.labels(cause).inc()
 
 
-def serving_certificate(expiry: float) -> None:
-    """The certificate in use ends at this Unix time."""
-    _EXPIRY.set(expiry)
+def set_certificate_expiry(timestamp: float) -> None:
+    """Sets the Unix time at which the served certificate expires."""
+    _EXPIRY.set(timestamp)
 
 
-def certificate_files(usable: bool) -> None:
-    """They were read, and can be served or not."""
+def set_certificate_usable(usable: bool) -> None:
+    """Sets whether the certificate files can be served."""
     _UNUSABLE.set(not usable)
 
 
 def exposition(names: Iterable[str], multiprocess: bool) -> bytes:
-    """The metrics as Prometheus scrapes them, of all workers where there are several; `names` restricts them."""
+    """The metrics in the Prometheus text format. `multiprocess` adds up all workers; `names` selects metrics."""
     registry = REGISTRY
     if multiprocess:
         registry = CollectorRegistry()
@@ -99,30 +104,30 @@ def exposition(names: Iterable[str], multiprocess: bool) -> bytes:
     return generate_latest(registry.restricted_registry(names) if names else registry)
 
 
-# Looking a child up by its labels costs more than counting it.
+# Cached, because `labels` costs more than `inc`.
 @cache
-def _review(webhook: str, operation: str, allowed: bool, reason: Reason) -> Counter:
+def _reviews(webhook: str, operation: str, allowed: bool, reason: Reason) -> Counter:
     return _REVIEWS.labels(webhook, operation, "allowed" if allowed else "denied", reason.value)
 
 
 @cache
-def _latency(webhook: str) -> Histogram:
-    return _SECONDS.labels(webhook)
+def _duration(webhook: str) -> Histogram:
+    return _DURATION.labels(webhook)
 
 
-def _error(webhook: str, operation: str) -> Counter:
+def _internal_errors(webhook: str, operation: str) -> Counter:
     return _REVIEWS.labels(webhook, operation, "error", "InternalError")
 
 
-def _begin() -> None:
-    """Makes the series that are to begin at 0: what the configurations of the chart send, and can be answered."""
+def _initialize_series() -> None:
+    """Creates the series that start at 0: the operations that the chart registers, with every denial."""
     for webhook, operations in (("mutate", ["CREATE"]), ("validate", ["CREATE", "UPDATE"])):
-        _latency(webhook)
+        _duration(webhook)
         for operation in operations:
             for reason in sorted(DENIAL_REASONS):
-                _review(webhook, operation, False, reason)
+                _reviews(webhook, operation, False, reason)
         for operation in (*operations, "other"):
-            _error(webhook, operation)
+            _internal_errors(webhook, operation)
 
 
-_begin()
+_initialize_series()

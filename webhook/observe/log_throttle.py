@@ -1,27 +1,27 @@
-"""Events that are worth a line each, but which others can cause as often as they like."""
+"""Limits how often an event that outsiders can trigger is logged."""
 
 import time
 from collections.abc import Callable, Hashable
 
-SECONDS = 60.0
-"""Between two lines of one kind."""
+INTERVAL_SECONDS = 60.0
+"""Minimum time between two lines of the same kind."""
 
 
 class LogThrottle:
-    """Says which events are to be logged: of each kind the first, and then one in SECONDS. Kinds are remembered for
-    good, so there must be few. `now` is a clock in seconds."""
+    """Allows the first event of each kind, and then one every INTERVAL_SECONDS. Kinds are never forgotten, so their
+    number must be bounded. `now` is a clock in seconds."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._logged: dict[Hashable, float] = {}
-        self._since: dict[Hashable, int] = {}
+        self._allowed_at: dict[Hashable, float] = {}
+        self._suppressed: dict[Hashable, int] = {}
 
-    def due(self, kind: Hashable) -> int:
-        """Counts an event; how many of its kind there were since the last line, this one included, where it is to be
-        logged; else 0."""
-        now, count = self._now(), self._since.get(kind, 0) + 1
-        is_due = kind not in self._logged or now - self._logged[kind] >= SECONDS
-        if is_due:
-            self._logged[kind] = now
-        self._since[kind] = 0 if is_due else count
-        return count if is_due else 0
+    def allow(self, kind: Hashable) -> int:
+        """Counts an event. If it is to be logged, returns the number of events of its kind since the previous line,
+        this one included; else 0."""
+        now, count = self._now(), self._suppressed.get(kind, 0) + 1
+        allowed = kind not in self._allowed_at or now - self._allowed_at[kind] >= INTERVAL_SECONDS
+        if allowed:
+            self._allowed_at[kind] = now
+        self._suppressed[kind] = 0 if allowed else count
+        return count if allowed else 0

@@ -1,8 +1,9 @@
-"""The webhook as a process: Flask for the calls, gunicorn for the workers, gevent for the connections, TLS.
+"""The admission webhook as an HTTPS server: gunicorn runs the workers, gevent the connections, Flask the probes.
 
-The only importer of flask, gunicorn and gevent. It has no Kubernetes client and no credentials: whoever reaches the
-port can make it do nothing. Nothing is decided here; `app` asks the core.
+Only this package imports flask, gunicorn and gevent. It has no Kubernetes client and no credentials, so a peer that
+reaches the port gains no access to the cluster. Decisions are made in `webhook.core`.
 
-`process` starts gunicorn, `worker` is one worker process, `connection` one peer, `tls` the certificate, `app` the
-calls, `limits` what a peer may cost.
+A request passes through `gunicorn_server` (parent process), `worker` (worker process), `connection` (TLS and HTTP),
+`wsgi` (request and response), `app` (routes) and `admission_handler` (review to response). `serving_certificate`
+reloads the certificate, `body_reader` bounds memory, `limits` holds the time limits.
 """

@@ -1,9 +1,11 @@
-"""The bodies of calls, within what a worker may hold of them and what it can decode without harm to others.
+"""Reads and decodes request bodies within a bound on a worker's memory.
 
-Bodies arrive side by side. Where they come to more than there is room for, the one of which most has arrived is given
-up: who sends much and stalls makes room for others, and an ordinary review is never the largest. Decoding is not
-interrupted, so the large ones take turns, and whoever else waits is answered in between. Decoded, a body takes memory
-by its values rather than by its bytes: 30 times its size where it is all brackets. So their number is bounded as well.
+Bodies arrive concurrently. If their total exceeds the bound, the largest partial body is evicted: a peer that sends
+much and stalls makes room for others, and an ordinary review is never the largest.
+
+Decoding is not interruptible, so large bodies are decoded one at a time and other requests are served between them.
+Decoded memory depends on the number of JSON values rather than on bytes (up to 30 times the size of the text), so the
+number of values is bounded too.
 """
 
 from typing import Any
@@ -14,100 +16,103 @@ from gevent.lock import Semaphore
 
 from webhook.errors import MalformedCall
 
-ROOM = 4
-"""Bodies of the largest size that a worker holds at a time."""
+MAX_BUFFERED_BODIES = 4
+"""Bound on the bytes of all partial bodies of a worker, in bodies of the maximum size."""
 
 SMALL_BYTES = 16 << 10
-"""A body of this announced length is read at once and not counted: it is little for as many as there may be
-connections. Others are read in pieces of this size."""
+"""A body with a Content-Length up to this is read in one step and does not count against the bound. Larger bodies are
+read in pieces of this size."""
 
 LARGE_BYTES = 256 << 10
-"""Above this a body is decoded in its turn. The worst of this size take 10 ms."""
+"""Bodies above this are decoded one at a time. The slowest body of this size takes 10 ms."""
 
-PAUSE_SECONDS = 0.001
-"""Before a large one is decoded, for what has arrived meanwhile."""
+YIELD_SECONDS = 0.001
+"""Pause before a large body is decoded, in which requests that have arrived are served."""
 
-MOST_VALUES = 700_000
+MAX_VALUES = 700_000
 BYTES_PER_VALUE = 12
-"""A body may have so many values, by its commas and opening brackets, or one in so many bytes of the largest body where
-that is more. The densest pod that etcd stores (1.5 MiB of short variables and their managedFields) has a third of that,
-and a review of its update has it twice. The worst of such bodies take 150 MB for a tenth of a second."""
+"""Limit on the JSON values of a body, counted as commas and opening brackets: MAX_VALUES, or the maximum body size
+divided by BYTES_PER_VALUE if that is more. The densest pod that fits into etcd (1.5 MiB of short variables and their
+managedFields) has a third of MAX_VALUES; a review of its update contains it twice. Decoding the worst body within the
+limit takes 150 MB for a tenth of a second."""
 
 
 class BodyReader:
-    """What a worker holds of bodies, each of at most `largest` bytes."""
+    """Reads the bodies of one worker, each of at most `max_bytes`."""
 
-    def __init__(self, largest: int) -> None:
-        self._largest = largest
-        self._most_values = max(MOST_VALUES, largest // BYTES_PER_VALUE)
-        self._arriving: list[_Arriving] = []
-        self.held = 0
-        """Bytes of all that are on their way."""
-        self._turn = Semaphore()
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._max_values = max(MAX_VALUES, max_bytes // BYTES_PER_VALUE)
+        self._partial_bodies: list[_PartialBody] = []
+        self._decoding = Semaphore()
+        self.buffered_bytes = 0
+        """Total size of all partial bodies."""
 
-    def document(self, stream: Any, length: int | None) -> object:
-        """The JSON in the body that `stream` reads, of which `length` bytes are announced. Raises MalformedCall, and
-        what the stream raises."""
-        if length is not None and length > self._largest:
+    def read_json(self, stream: Any, content_length: int | None) -> object:
+        """The decoded body read from `stream`. `content_length` is None for a chunked body. Raises MalformedCall, and
+        any error of the stream."""
+        if content_length is not None and content_length > self._max_bytes:
             raise self._too_large()
-        if length is not None and length <= SMALL_BYTES:
-            return _decoded(stream.read(SMALL_BYTES))
-        body = _Arriving()
-        self._arriving.append(body)
+        if content_length is not None and content_length <= SMALL_BYTES:
+            return _decode(stream.read(SMALL_BYTES))
+        body = _PartialBody()
+        self._partial_bodies.append(body)
         try:
             while piece := stream.read(SMALL_BYTES):
-                self._add(body, piece)
-                # A peer that sends as fast as it is read would have the worker to itself.
+                self._append(body, piece)
+                # Without this, a peer that sends as fast as the worker reads would block all others.
                 gevent.sleep(0)
             if len(body.data) > LARGE_BYTES:
-                self._count_values(body.data)
-                with self._turn:
-                    gevent.sleep(PAUSE_SECONDS)
-            self._check(body)
-            return _decoded(body.data)
+                self._check_value_count(body.data)
+                with self._decoding:
+                    gevent.sleep(YIELD_SECONDS)
+            _raise_if_evicted(body)
+            return _decode(body.data)
         finally:
-            self._forget(body)
+            self._remove(body)
 
-    def _add(self, body: "_Arriving", piece: bytes) -> None:
-        """More of a body. Where it is too much, the largest is forgotten. Raises MalformedCall where that is this one,
-        now or since it was last added to."""
-        self._check(body)
+    def _append(self, body: "_PartialBody", piece: bytes) -> None:
+        """Adds a piece and evicts the largest bodies while the total exceeds the bound. Raises MalformedCall if `body`
+        is too large or evicted."""
+        _raise_if_evicted(body)
         body.data += piece
-        self.held += len(piece)
-        if len(body.data) > self._largest:
+        self.buffered_bytes += len(piece)
+        if len(body.data) > self._max_bytes:
             raise self._too_large()
-        while self.held > ROOM * self._largest:
-            self._forget(max(self._arriving, key=lambda each: len(each.data)))
-        self._check(body)
+        while self.buffered_bytes > MAX_BUFFERED_BODIES * self._max_bytes:
+            self._remove(max(self._partial_bodies, key=lambda each: len(each.data)))
+        _raise_if_evicted(body)
 
-    def _check(self, body: "_Arriving") -> None:
-        if body.forgotten:
-            raise MalformedCall("more and larger bodies at a time than there is room for; try again", 503)
-
-    def _forget(self, body: "_Arriving") -> None:
-        if not body.forgotten:
-            body.forgotten = True
-            self._arriving.remove(body)
-            self.held -= len(body.data)
+    def _remove(self, body: "_PartialBody") -> None:
+        """Frees a body's memory; does nothing the second time."""
+        if not body.evicted:
+            body.evicted = True
+            self._partial_bodies.remove(body)
+            self.buffered_bytes -= len(body.data)
             body.data = bytearray()
 
-    def _count_values(self, data: bytearray) -> None:
-        if data.count(b",") + data.count(b"{") + data.count(b"[") > self._most_values:
-            raise MalformedCall(f"the body has more than {self._most_values} values; no pod has as many", 413)
+    def _check_value_count(self, data: bytearray) -> None:
+        if data.count(b",") + data.count(b"{") + data.count(b"[") > self._max_values:
+            raise MalformedCall(f"the body has more than {self._max_values} JSON values, more than any pod has", 413)
 
     def _too_large(self) -> MalformedCall:
-        return MalformedCall(f"the body is larger than {self._largest} bytes (setting maxReviewMebibytes)", 413)
+        return MalformedCall(f"the body is larger than {self._max_bytes} bytes (setting maxReviewMebibytes)", 413)
 
 
-class _Arriving:
-    """A body, as far as it has come."""
+class _PartialBody:
+    """The part of a body that has arrived."""
 
     def __init__(self) -> None:
         self.data = bytearray()
-        self.forgotten = False
+        self.evicted = False
 
 
-def _decoded(body: bytes | bytearray) -> object:
+def _raise_if_evicted(body: _PartialBody) -> None:
+    if body.evicted:
+        raise MalformedCall("too many large bodies at the same time; try again", 503)
+
+
+def _decode(body: bytes | bytearray) -> object:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:

@@ -1,8 +1,8 @@
-"""One peer: its handshake, its requests one after the other, and a farewell that loses no answer.
+"""One connection: TLS handshake, requests one after the other, orderly close.
 
-Every stage has a time limit. The worker looks after them ten times a second (`is_late`, `expire`): a timer of its own
-for each read would cost a tenth of what a review costs. Every failure is one of a few causes that are counted, not
-logged one by one: what reaches a port from outside must not be able to fill a disk.
+Each phase has a time limit. The worker checks all connections ten times a second (`is_overdue`, `time_out`); a timer
+for each read would cost a tenth of a review's time. Failures are counted by cause and logged at debug level only:
+traffic from outside must not be able to fill a disk.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from webhook.server.wsgi import Application
 
 _log = logging.getLogger("modelfit.connection")
 
-_NOT_HTTP = b'{"error":"not a request in HTTP/1.1"}'
+_NOT_HTTP = b'{"error":"not an HTTP/1.1 request"}'
 _BAD_REQUEST = (
     b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
     % (len(_NOT_HTTP), _NOT_HTTP)
@@ -36,174 +36,177 @@ _NOT_TLS = b"HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\n\r\nthis po
 
 
 class Connection:
-    """A peer, from accept to close. Lives in one greenlet."""
+    """A connection from accept to close. All methods but `is_overdue`, `time_out` and `kill` run in its greenlet."""
 
     def __init__(self, client: Socket, peer: tuple[str, int], server: tuple[str, int], cfg: Config) -> None:
         self._peer = peer
-        self._base = wsgi.base_environ(server, peer, cfg.workers > 1)
-        self._opened = time.monotonic()
+        self._environ = wsgi.build_connection_environ(server, peer, cfg.workers > 1)
+        self._opened_at = time.monotonic()
         self._greenlet: Any = gevent.getcurrent()
         self._socket: Socket | SSLSocket = client
         self._cfg = cfg
         self._parser: Any = None
-        self._unreader: Unreader | None = None
-        self._enter(limits.HANDSHAKE_SECONDS)
+        self._unreader: RequestUnreader | None = None
+        self._start_phase(limits.HANDSHAKE_SECONDS)
 
-    def _enter(self, seconds: float) -> None:
-        """A new stage, which may take so long."""
-        self._since = time.monotonic()
-        self._allowed = seconds
+    def _start_phase(self, timeout: float) -> None:
+        """Starts a phase that may take `timeout` seconds."""
+        self._phase_started_at = time.monotonic()
+        self._phase_timeout = timeout
 
     @property
-    def is_secured(self) -> bool:
-        """The handshake is done."""
+    def has_handshaken(self) -> bool:
+        """The TLS handshake is complete."""
         return self._unreader is not None
 
     @property
     def is_idle(self) -> bool:
-        """The handshake is done, and no byte of a request is here that has not been answered."""
-        return self._unreader is not None and self._unreader.waiting
+        """The TLS handshake is complete, and no byte of an unanswered request has been read."""
+        return self._unreader is not None and self._unreader.is_waiting
 
     @property
-    def is_old(self) -> bool:
-        """It has lasted long enough."""
-        return time.monotonic() - self._opened > limits.CONNECTION_SECONDS
+    def exceeds_max_age(self) -> bool:
+        """The connection is to be closed after its next response."""
+        return time.monotonic() - self._opened_at > limits.MAX_CONNECTION_SECONDS
 
-    def is_late(self, idle: float) -> bool:
-        """It has been at its stage for too long; `idle` is how long it may be idle."""
-        return time.monotonic() - self._since > (idle if self.is_idle else self._allowed)
+    def is_overdue(self, idle_timeout: float) -> bool:
+        """The current phase has exceeded its time limit, or `idle_timeout` if the connection is idle."""
+        timeout = idle_timeout if self.is_idle else self._phase_timeout
+        return time.monotonic() - self._phase_started_at > timeout
 
-    def expire(self, idle: float) -> None:
-        """Raises TimeoutError where the connection waits, unless it has gone on since it was found to be late. To be
-        called by the event loop, in whose time no greenlet runs."""
-        if self.is_late(idle):
-            self._since = time.monotonic()
+    def time_out(self, idle_timeout: float) -> None:
+        """Raises TimeoutError in the connection's greenlet if the connection is still overdue. Call this from the
+        event loop, so that no greenlet runs meanwhile."""
+        if self.is_overdue(idle_timeout):
+            self._phase_started_at = time.monotonic()
             self._greenlet.throw(TimeoutError())
 
-    def end(self) -> None:
-        """Ends it where it waits."""
+    def kill(self) -> None:
+        """Ends the connection's greenlet at its next wait."""
         self._greenlet.kill(block=False)
 
     def fileno(self) -> int:
-        """For poll."""
+        """The socket's descriptor; negative if it is closed."""
         return int(self._socket.fileno())
 
-    def secure(self, context: SSLContext) -> bool:
-        """The handshake; False where the peer did not get through it in time."""
+    def handshake(self, context: SSLContext) -> bool:
+        """Performs the TLS handshake; False if it fails."""
         plain = self._socket
         try:
             self._socket = tls = context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
             tls.do_handshake()
         except TimeoutError:
-            return _broken("handshake_timeout")
+            return _fail("handshake_timeout")
         except (OSError, ValueError) as error:
             if getattr(error, "reason", None) == "HTTP_REQUEST":
                 with contextlib.suppress(OSError):
                     Socket.send(self._socket, _NOT_TLS)
-            return _broken("handshake")
+            return _fail("handshake")
         self._parser = RequestParser(self._cfg, tls, self._peer)
-        self._unreader = self._parser.unreader = Unreader(tls, lambda: self._enter(limits.REQUEST_SECONDS))
+        self._unreader = RequestUnreader(tls, lambda: self._start_phase(limits.REQUEST_SECONDS))
+        self._parser.unreader = self._unreader
         return True
 
     def next_request(self) -> Request | None:
-        """The next request, its body still unread; None where the connection is over."""
+        """Waits for the next request and reads it up to its body. None if the connection is to be closed."""
         assert self._unreader is not None
         try:
-            self._enter(limits.REQUEST_SECONDS)
-            # What is here already is read without waiting: a peer that sends one request after the other, and does not
-            # wait for the answers, would have the worker to itself.
+            self._start_phase(limits.REQUEST_SECONDS)
+            # Buffered data is read without waiting. A peer that pipelines requests would block all others.
             gevent.sleep(0)
-            self._unreader.expect()
+            self._unreader.wait_for_request()
             return next(self._parser)
         except (StopIteration, NoMoreData):
             return None
         except TimeoutError:
             if not self.is_idle:
-                _broken("request_timeout")
+                _fail("request_timeout")
         except ParseException:
-            _broken("request")
+            _fail("request")
             with contextlib.suppress(OSError):
                 self._socket.sendall(_BAD_REQUEST)
                 self._linger()
         except OSError:
-            _broken("reset")
+            _fail("reset")
         return None
 
-    def answer(self, request: Request, application: Application) -> bool:
-        """Runs the WSGI application for a request; False where the connection is over."""
+    def respond(self, request: Request, application: Application) -> bool:
+        """Calls the application and sends its response. False if the connection is to be closed."""
         try:
             if request._expected_100_continue:
                 self._socket.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-            closes = request.should_close()
-            data = wsgi.answer(application, wsgi.environ(request, self._base), closes)
-            self._enter(limits.ANSWER_SECONDS)
-            self._socket.sendall(data)
-            return self._is_reusable() and not closes
+            close = request.should_close()
+            response = wsgi.call(application, wsgi.build_environ(request, self._environ), close)
+            self._start_phase(limits.RESPONSE_SECONDS)
+            self._socket.sendall(response)
+            return self._discard_body() and not close
         except TimeoutError:
-            return _broken("request_timeout")
+            return _fail("request_timeout")
         except OSError:
-            return _broken("reset")
+            return _fail("reset")
 
     def close(self) -> None:
-        """Ends it in order, whatever state it is in."""
-        self._say_goodbye()
+        """Closes the connection in any phase."""
+        self._send_close_notify()
         with contextlib.suppress(OSError):
             self._socket.close()
 
-    def _is_reusable(self) -> bool:
-        """The rest of the body is out of the way."""
-        self._enter(limits.REQUEST_SECONDS)
+    def _discard_body(self) -> bool:
+        """Reads the rest of the request's body. False if it is too long or malformed."""
+        self._start_phase(limits.REQUEST_SECONDS)
         try:
-            if self._parser.finish_body(max_bytes=limits.UNREAD_BYTES):
+            if self._parser.finish_body(max_bytes=limits.MAX_DISCARDED_BYTES):
                 return True
         except ParseException:
-            # A body in chunks that are none, which nobody wanted.
-            _broken("request")
+            # The response did not depend on the body, so the chunked encoding is checked only here.
+            _fail("request")
         self._linger()
         return False
 
-    def _say_goodbye(self) -> None:
-        """TLS's close_notify, without waiting for the peer's."""
-        if self.is_secured and isinstance(self._socket, SSLSocket):
+    def _send_close_notify(self) -> None:
+        """Sends TLS's close_notify without waiting for the peer's."""
+        if self.has_handshaken and isinstance(self._socket, SSLSocket):
             self._socket.settimeout(0.0)
             with contextlib.suppress(OSError, ValueError):
                 self._socket.unwrap()
 
     def _linger(self) -> None:
-        """Says goodbye and lets the peer, who is still sending, read the answer."""
-        self._enter(limits.LINGER_SECONDS)
+        """Lingering close: stops sending and discards input, so that a peer that is still sending can read the
+        response."""
+        self._start_phase(limits.LINGER_SECONDS)
         with contextlib.suppress(OSError, ValueError):
-            self._say_goodbye()
+            self._send_close_notify()
             self._socket.settimeout(None)
             self._socket.shutdown(socket.SHUT_WR)
-            unread = 0
-            while unread < limits.UNREAD_BYTES and (data := Socket.recv(self._socket, 64 << 10)):
-                unread += len(data)
+            discarded = 0
+            while discarded < limits.MAX_DISCARDED_BYTES and (data := Socket.recv(self._socket, 64 << 10)):
+                discarded += len(data)
 
 
-class Unreader(SocketUnreader):  # type: ignore[misc]
-    """Reads requests, and tells when one `begins`."""
+class RequestUnreader(SocketUnreader):  # type: ignore[misc]
+    """Reads from a TLS socket, and calls `on_request_start` at the first byte of each request."""
 
-    def __init__(self, tls: SSLSocket, begins: Callable[[], None]) -> None:
+    def __init__(self, tls: SSLSocket, on_request_start: Callable[[], None]) -> None:
         super().__init__(tls, max_chunk=16 << 10)
-        self._begins = begins
-        self.waiting = False
-        """Nothing of the next request has come yet."""
+        self._on_request_start = on_request_start
+        self.is_waiting = False
+        """No byte of the next request has been read."""
 
-    def expect(self) -> None:
-        """The next request is due."""
-        self.waiting = not self.buf.getbuffer().nbytes
+    def wait_for_request(self) -> None:
+        """Marks the end of the previous request. The next one may already be in the buffer."""
+        self.is_waiting = not self.buf.getbuffer().nbytes
 
     def chunk(self, size_hint: int | None = None) -> bytes:
-        """What has come."""
+        """The next bytes; empty at the end of the stream."""
         data: bytes = super().chunk(size_hint)
-        if self.waiting:
-            self.waiting = False
-            self._begins()
+        if self.is_waiting:
+            self.is_waiting = False
+            self._on_request_start()
         return data
 
 
-def _broken(cause: admission_metrics.Cause) -> bool:
-    admission_metrics.broken_connection(cause)
-    _log.debug("broken connection", extra={"fields": {"cause": cause}})
+def _fail(cause: admission_metrics.ConnectionFailure) -> bool:
+    """Counts a failed connection. Returns False."""
+    admission_metrics.count_connection_failure(cause)
+    _log.debug("connection failed", extra={"fields": {"cause": cause}})
     return False

@@ -1,4 +1,4 @@
-"""gunicorn, set up in code: no configuration file, and nothing written but what workers share in memory."""
+"""Runs gunicorn, configured in code. It reads no configuration file and writes nothing but files in shared memory."""
 
 import gc
 import logging
@@ -17,17 +17,19 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 
 from webhook.errors import ModelfitError, quote
-from webhook.server import serving_certificate
-from webhook.server.limits import ANSWER_SECONDS, REQUEST_SECONDS, STOP_SIGNALS
+from webhook.server.limits import REQUEST_SECONDS, RESPONSE_SECONDS, STOP_SIGNALS
 from webhook.settings import Settings
 
 _log = logging.getLogger("modelfit.server")
 
-_MEMORY = Path("/dev/shm")  # noqa: S108
-"""Where heartbeats and shared metrics cost no disk; a container with a read-only root has it too."""
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108
+"""In memory, and writable in a container with a read-only root file system."""
 
-_SPARE_DESCRIPTORS = 128
-"""Files that are no connections."""
+_RESERVED_DESCRIPTORS = 128
+"""File descriptors for everything but connections."""
+
+_GC_THRESHOLD = 50_000
+"""Allocations minus deallocations between two garbage collections."""
 
 
 class CannotServe(ModelfitError):
@@ -36,34 +38,32 @@ class CannotServe(ModelfitError):
 
 @dataclass
 class Readiness:
-    """What /readyz says; each worker has its own."""
+    """The state that /readyz reports. Each worker has its own."""
 
     draining: bool = False
 
 
-_COLLECT_EVERY = 50_000
-"""Objects, net, between two looks for cycles."""
-
-
-class Log(Logger):  # type: ignore[misc]
-    """gunicorn's own messages, through this process's logging. What it tells of every start and stop is for debugging:
-    the two lines that matter are said here."""
+class GunicornLogger(Logger):  # type: ignore[misc]
+    """Sends gunicorn's messages to this process's logging. Its info messages become debug messages: `Server` logs
+    start and stop itself."""
 
     def setup(self, cfg: Any) -> None:
+        """Replaces gunicorn's log handlers."""
         self.cfg = cfg
         self.error_log = logging.getLogger("modelfit.gunicorn")
         self._access_log_enabled = False
 
     def info(self, msg: str, *args: object, **kwargs: Any) -> None:
+        """Logs at debug level."""
         self.error_log.debug(msg, *args, **kwargs)
 
 
-class Parent(Arbiter):  # type: ignore[misc]
-    """gunicorn's parent process."""
+class SignalSafeArbiter(Arbiter):  # type: ignore[misc]
+    """gunicorn's parent process, with a fork that loses no signal."""
 
     def spawn_worker(self) -> Any:
-        """Forks a worker, with the signals that stop it held back until it can take them (`Worker.run`). A new worker
-        has the parent's handlers for a moment, which would swallow them: it would never learn that it is to stop."""
+        """Forks a worker with the stop signals blocked; `Worker.run` unblocks them. Until then the worker has the
+        parent's signal handlers, which would swallow a stop signal."""
         signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         try:
             return super().spawn_worker()
@@ -72,7 +72,7 @@ class Parent(Arbiter):  # type: ignore[misc]
 
 
 class Server(BaseApplication):  # type: ignore[misc]
-    """The webhook server. `run` does not return: it exits the process, in the parent and in each worker."""
+    """The webhook server. `run` exits the process, in the parent and in each worker."""
 
     def __init__(
         self, settings: Settings, workers: int, listener: socket.socket, certificate: tuple[Path, Path]
@@ -83,39 +83,41 @@ class Server(BaseApplication):  # type: ignore[misc]
         self._settings = settings
         self._workers = workers
         self._address = listener.getsockname()[:2]
-        # gunicorn takes it over by number.
+        # gunicorn takes over the descriptor.
         self._descriptor = listener.detach()
-        self._scratch = _scratch()
-        self._folder = _share_metrics(self._scratch) if workers > 1 else None
+        self._writable_folder = _find_writable_folder()
+        self._metrics_folder = _create_metrics_folder(self._writable_folder) if workers > 1 else None
+        # Imports the metrics, which read PROMETHEUS_MULTIPROC_DIR when they are imported.
+        from webhook.server.serving_certificate import ServingCertificate, UnusableKeyPair
 
         try:
-            self.certificate = serving_certificate.ServingCertificate(*certificate)
-        except serving_certificate.UnusablePair as error:
-            self._remove_folder()
-            where = f"--cert {quote(certificate[0])} --key {quote(certificate[1])}"
-            raise CannotServe(f"{where}: {error}; want a certificate chain and its private key, PEM") from None
+            self.certificate = ServingCertificate(*certificate)
+        except UnusableKeyPair as error:
+            self._remove_metrics_folder()
+            flags = f"--cert {quote(certificate[0])} --key {quote(certificate[1])}"
+            raise CannotServe(f"{flags}: {error}; want a certificate chain and its private key, PEM") from None
         super().__init__()
 
     def run(self) -> None:
         """Serves until it is stopped."""
-        Parent(self).run()
+        SignalSafeArbiter(self).run()
 
     def load_config(self) -> None:
-        """gunicorn's settings. Of its environment variables and files none is read."""
-        connections = _allow_descriptors(self._settings.max_connections)
+        """Sets gunicorn's settings. gunicorn's environment variables and configuration files are not read."""
+        connections = _raise_descriptor_limit(self._settings.max_connections)
         options = {
             "bind": f"fd://{self._descriptor}",
             "workers": self._workers,
             "worker_class": "webhook.server.worker.Worker",
             "worker_connections": connections,
-            "worker_tmp_dir": self._scratch,
+            "worker_tmp_dir": self._writable_folder,
             "keepalive": self._settings.keep_alive_seconds,
-            "graceful_timeout": int(self.drain_seconds + REQUEST_SECONDS + ANSWER_SECONDS) + 5,
-            "logger_class": Log,
+            "graceful_timeout": int(self.drain_seconds + REQUEST_SECONDS + RESPONSE_SECONDS) + 5,
+            "logger_class": GunicornLogger,
             "control_socket_disable": True,
             "preload_app": True,
             "proc_name": "modelfit",
-            # No peer is a proxy that may speak for another; with no header to trust, nobody's address need be read.
+            # No header is trusted, so no peer can pose as a proxy and gunicorn need not compare addresses.
             "forwarded_allow_ips": "*",
             "secure_scheme_headers": {},
             "forwarder_headers": "",
@@ -135,26 +137,26 @@ class Server(BaseApplication):  # type: ignore[misc]
         )
 
     def _when_ready(self, _: object) -> None:
-        # What is there now stays; counting it again in every worker would unshare its pages.
+        # Loaded objects are permanent. Collecting them in a worker would unshare the pages they are on.
         gc.collect()
         gc.freeze()
-        # A review is a tree of a thousand objects without a cycle, gone with its answer. Looked through for cycles
-        # every 700 objects, as is the default, it costs a tenth more.
-        gc.set_threshold(_COLLECT_EVERY)
+        # A review is a tree of a thousand objects without cycles, freed after the response. With the default
+        # threshold of 700, collections add a tenth to the cost of a review.
+        gc.set_threshold(_GC_THRESHOLD)
         host, port = self._address
         _log.info("serving", extra={"fields": {"host": host, "port": port, "workers": self._workers}})
 
     def _on_exit(self) -> None:
-        self._remove_folder()
+        self._remove_metrics_folder()
         _log.info("stopped")
 
-    def _remove_folder(self) -> None:
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+    def _remove_metrics_folder(self) -> None:
+        if self._metrics_folder is not None:
+            shutil.rmtree(self._metrics_folder, ignore_errors=True)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; `::` takes IPv4 too. Raises CannotServe."""
+    """A listening socket; `::` accepts IPv4 too. Raises CannotServe."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -165,37 +167,38 @@ def listen(host: str, port: int) -> socket.socket:
         listener.bind(address)
         listener.listen(1024)
     except OSError as error:
-        wanted = "want an address of this machine, and a port that is free"
-        raise CannotServe(f"--host {quote(host)} --port {port}: {error.strerror or error}; {wanted}") from None
+        expected = "want an address of this machine, and a port that is free"
+        raise CannotServe(f"--host {quote(host)} --port {port}: {error.strerror or error}; {expected}") from None
     return listener
 
 
-def _scratch() -> str:
-    """A folder to write in, in memory if possible. Raises CannotServe."""
-    if os.access(_MEMORY, os.W_OK):
-        return str(_MEMORY)
+def _find_writable_folder() -> str:
+    """A writable folder, in memory if possible. Raises CannotServe."""
+    if os.access(_SHARED_MEMORY, os.W_OK):
+        return str(_SHARED_MEMORY)
     try:
         return tempfile.gettempdir()
     except FileNotFoundError:
-        raise CannotServe(f"no folder to write in; want {_MEMORY} or TMPDIR writable, an emptyDir will do") from None
+        raise CannotServe(f"no writable folder; want {_SHARED_MEMORY} or TMPDIR writable, e.g. an emptyDir") from None
 
 
-def _share_metrics(scratch: str) -> str:
-    """A folder in which several workers add up their metrics. Must be named before the metrics are imported."""
+def _create_metrics_folder(parent: str) -> str:
+    """Creates the folder in which several workers add up their metrics. Call this before the metrics are imported."""
     prefix = f"modelfit-{os.getpid()}-"
-    # A process of our number that was killed: in a container it is number 1 every time, and the memory is its pod's.
-    for leftover in Path(scratch).glob(f"{prefix}*"):
+    # Left by a killed process with this process id. In a container the id is always 1, and a pod's containers keep
+    # their shared memory when they restart.
+    for leftover in Path(parent).glob(f"{prefix}*"):
         shutil.rmtree(leftover, ignore_errors=True)
-    folder = tempfile.mkdtemp(prefix=prefix, dir=scratch)
+    folder = tempfile.mkdtemp(prefix=prefix, dir=parent)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
     return folder
 
 
-def _allow_descriptors(connections: int) -> int:
-    """Raises this process's limit on open files as far as `connections` need it; how many there can be."""
+def _raise_descriptor_limit(connections: int) -> int:
+    """Raises the process's limit on open files for this many connections. Returns how many are possible."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + _SPARE_DESCRIPTORS
-    if soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    required = connections + _RESERVED_DESCRIPTORS
+    if soft < required:
+        soft = required if hard == resource.RLIM_INFINITY else min(required, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return max(1, min(connections, soft - _SPARE_DESCRIPTORS))
+    return max(1, min(connections, soft - _RESERVED_DESCRIPTORS))

@@ -1,30 +1,30 @@
-"""What a peer may cost. What an operator may want to change is a setting; these hold for everybody."""
+"""Limits for each peer that are the same in every installation. Limits that an operator may change are settings."""
 
 import signal
 
 HANDSHAKE_SECONDS = 5.0
-"""For the whole TLS handshake, from the accepted connection."""
+"""For the TLS handshake, from the accepted connection to its end."""
 
 REQUEST_SECONDS = 10.0
-"""From the first byte of a request to its last. The API server gives up on a webhook after 10 by default."""
+"""From the first byte of a request to the last. The API server's default timeout for a webhook is 10 s."""
 
-ANSWER_SECONDS = 10.0
-"""For the peer to take the answer."""
+RESPONSE_SECONDS = 10.0
+"""For the peer to read the response."""
 
-CONNECTION_SECONDS = 600.0
-"""Age at which a connection is ended with its next answer, so that an API server that keeps its connections for days
-comes to use a replica that was added since."""
+MAX_CONNECTION_SECONDS = 600.0
+"""Age at which a connection is closed after the next response. API servers keep connections for days; closing them
+moves load to replicas that were added since."""
 
-CROWDED_SECONDS = 5.0
-"""How long a connection may stay idle once three quarters of a worker's connections are taken."""
+CROWDED_IDLE_SECONDS = 5.0
+"""Idle timeout while more than three quarters of a worker's connections are in use."""
 
-UNREAD_BYTES = 16 << 20
-"""Of a body that nobody wanted (a wrong path, a review that is too large): read and dropped, so that the connection can
-be used again. A longer one costs the connection, after as much again in which the peer may notice."""
+MAX_DISCARDED_BYTES = 16 << 20
+"""Bytes of an unused body (wrong path, body too large) that are read and discarded to keep the connection usable.
+If the body is longer, the connection is closed after a lingering close of at most the same size."""
 
 LINGER_SECONDS = 2.0
-"""How long a peer that is still sending may take to read the answer that ends the connection. Closed at once, its
-kernel would throw the answer away."""
+"""For a peer that is still sending to read the response before the connection is closed. Closing a socket with unread
+data resets the connection, and the peer's kernel may discard the response."""
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
-"""What ends a worker, in order."""
+"""Signals that stop a worker: SIGTERM after the drain time, the others at once."""

@@ -1,11 +1,12 @@
-"""A gunicorn worker whose connections cost a greenlet each, so that peers that say nothing hold up nobody.
+"""A gunicorn worker with one greenlet for each connection, so that silent peers do not delay others.
 
-What gunicorn's own gevent worker lacks, and this one has: limits on the handshake, the request and the farewell; the
-certificate of the moment for each connection; and a stop that loses nothing: not ready first, still answering while the
-API servers learn of it, each answer ending its connection, and at last the end of the connections that stayed idle.
+Unlike gunicorn's own gevent worker, it has time limits for the handshake, the request, the response and the close,
+and it drains on SIGTERM without losing a request: first /readyz fails while requests are still served until the API
+servers have noticed, then each response closes its connection, at last idle connections are closed.
+docs/adr/gevent-worker.md lists the tests that gunicorn's worker fails.
 
-Nothing is monkey-patched: what waits, waits on gevent's own sockets, and nothing else in the process waits at all. So
-the application can be loaded before the fork, once for all workers.
+Nothing is monkey-patched. Only gevent's own sockets wait, so the application can be loaded before the fork, once for
+all workers.
 """
 
 import logging
@@ -33,129 +34,137 @@ from webhook.server.connection import Connection
 
 _log = logging.getLogger("modelfit.server")
 
-_TICK = 0.1
-"""Seconds between two looks at signals, files and the parent."""
+_POLL_SECONDS = 0.1
+"""Interval of the checks for signals, time limits, changed certificate files and the parent process."""
+
+_SHUTDOWN_POLL_SECONDS = 0.02
 
 
 class Worker(BaseWorker):  # type: ignore[misc]
-    """One worker process."""
+    """A worker process."""
 
     alive: bool
     ppid: int
     sockets: list[Any]
 
     def init_process(self) -> None:
-        """Turns the listening sockets into gevent's, and leaves the rest of the process as it is."""
+        """Replaces the listening sockets by gevent's."""
         self.sockets = [Socket(each.FAMILY, SOCK_STREAM, fileno=each.sock.detach()) for each in self.sockets]
-        # What the parent's event loop knew is nothing to this process.
+        # The event loop inherited from the parent is not usable after the fork.
         reinit()
         super().init_process()
 
     def notify(self) -> None:
-        """Tells the parent that this worker lives, and ends with it."""
+        """Sends the heartbeat. Exits if the parent has died."""
         super().notify()
         if self.ppid != os.getppid():
             sys.exit(0)
 
     def run(self) -> None:
-        """Serves until it is told to stop and has drained."""
-        self._drained_at = 0.0
-        # gunicorn looks its settings up by name, a dozen for each request: as attributes they are found at once.
+        """Serves until it is stopped and drained."""
+        self._drain_deadline = 0.0
+        # gunicorn looks up a dozen settings by name for each request. As attributes they are found faster.
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         hub: Any = get_hub()
-        hub.print_exception = _hub_error
-        self._open: set[Connection] = set()
-        self._limit: int = self.cfg.worker_connections
-        self._pool = Pool(self._limit)
+        hub.print_exception = _log_accept_error
+        self._connections: set[Connection] = set()
+        self._max_connections: int = self.cfg.worker_connections
+        self._pool = Pool(self._max_connections)
         servers = [self._listen(each) for each in self.sockets]
         signal.pthread_sigmask(signal.SIG_UNBLOCK, limits.STOP_SIGNALS)
-        while self.alive or time.monotonic() < self._drained_at:
+        while self.alive or time.monotonic() < self._drain_deadline:
             self.notify()
             self.app.certificate.context()
-            self._end_late()
-            gevent.sleep(_TICK)
-        self._finish(servers)
+            self._close_overdue()
+            gevent.sleep(_POLL_SECONDS)
+        self._shut_down(servers)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """SIGTERM: not ready from now on, stopped after the drain time."""
-        self._stop_in(self.app.drain_seconds)
+        """SIGTERM: fails /readyz at once, stops after the drain time."""
+        self._drain(self.app.drain_seconds)
 
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
-        """SIGINT, SIGQUIT: the same, at once."""
-        self._stop_in(0.0)
+        """SIGINT, SIGQUIT: stops without a drain, also during one."""
+        self._drain(0.0)
 
-    def _stop_in(self, seconds: float) -> None:
-        ends_at = time.monotonic() + seconds
-        self._drained_at = ends_at if self.alive else min(ends_at, self._drained_at)
+    def _drain(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        self._drain_deadline = deadline if self.alive else min(deadline, self._drain_deadline)
         self.alive = False
         self.app.readiness.draining = True
 
     def _listen(self, listener: Socket) -> StreamServer:
-        server = StreamServer(listener, handle=partial(self._connected, listener.getsockname()), spawn=self._pool)
+        handle = partial(self._handle_connection, listener.getsockname())
+        server = StreamServer(listener, handle=handle, spawn=self._pool)
         if self.cfg.workers > 1:
-            # Leaves the others something to accept.
+            # One connection at a time, so that connections spread over the workers.
             server.max_accept = 1
         server.start()
         return server
 
-    def _connected(self, server: tuple[str, int], client: Socket, peer: tuple[str, int]) -> None:
-        """A connection's whole life."""
+    def _handle_connection(self, server: tuple[str, int], client: Socket, peer: tuple[str, int]) -> None:
+        """Serves a connection from accept to close."""
         connection = Connection(client, peer, server, self.cfg)
-        self._open.add(connection)
+        self._connections.add(connection)
         try:
-            if connection.secure(self.app.certificate.context()):
-                self._converse(connection)
+            if connection.handshake(self.app.certificate.context()):
+                self._serve_requests(connection)
         except Exception:
-            _log.exception("a connection failed")
+            _log.exception("connection handler failed")
         finally:
-            self._open.discard(connection)
+            self._connections.discard(connection)
             connection.close()
 
-    def _converse(self, connection: Connection) -> None:
+    def _serve_requests(self, connection: Connection) -> None:
         while True:
             request = connection.next_request()
             if request is None:
                 return
-            if not self.alive or connection.is_old:
+            if not self.alive or connection.exceeds_max_age:
                 request.force_close()
-            if not connection.answer(request, self.wsgi):
+            if not connection.respond(request, self.wsgi):
                 return
 
-    def _end_late(self) -> None:
-        """Ends what takes too long. Where something has arrived on an idle connection, it is not idle any more."""
-        is_crowded = self._pool.free_count() * 4 < self._limit
-        idle = limits.CROWDED_SECONDS if is_crowded else float(self.cfg.keepalive)
-        late = [each for each in self._open if each.is_late(idle)]
-        for connection in {*late} - {*_heard([each for each in late if each.is_idle])}:
-            get_hub().loop.run_callback(connection.expire, idle)
+    def _close_overdue(self) -> None:
+        """Times out overdue connections, except idle ones on which a request has just arrived."""
+        is_crowded = self._pool.free_count() * 4 < self._max_connections
+        idle_timeout = limits.CROWDED_IDLE_SECONDS if is_crowded else float(self.cfg.keepalive)
+        overdue = {each for each in self._connections if each.is_overdue(idle_timeout)}
+        for connection in overdue - _readable([each for each in overdue if each.is_idle]):
+            get_hub().loop.run_callback(connection.time_out, idle_timeout)
 
-    def _finish(self, servers: list[StreamServer]) -> None:
-        """Ends what is left: the idle at once, the others after their answer."""
+    def _shut_down(self, servers: list[StreamServer]) -> None:
+        """Closes idle connections at once and others after their response."""
         for server in servers:
             server.close()
-        closed_at = time.monotonic()
-        while self._open and time.monotonic() < closed_at + limits.REQUEST_SECONDS:
+        started_at = time.monotonic()
+        while self._connections and time.monotonic() < started_at + limits.REQUEST_SECONDS:
             self.notify()
-            self._end_late()
-            has_waited = time.monotonic() > closed_at + 1
-            waiting = {each for each in self._open if each.is_idle or (has_waited and not each.is_secured)}
-            for connection in waiting - {*_heard(waiting)}:
-                connection.end()
-            gevent.sleep(0.02)
+            self._close_overdue()
+            # An accepted connection gets a second for its handshake.
+            kill_handshakes = time.monotonic() > started_at + 1
+            closable = {
+                each for each in self._connections if each.is_idle or (kill_handshakes and not each.has_handshaken)
+            }
+            for connection in closable - _readable(closable):
+                connection.kill()
+            gevent.sleep(_SHUTDOWN_POLL_SECONDS)
 
 
-def _heard(connections: Collection[Connection]) -> list[Connection]:
-    """Those on which something has arrived that has not been read yet."""
+def _readable(connections: Collection[Connection]) -> set[Connection]:
+    """The connections with unread input."""
     by_descriptor = {each.fileno(): each for each in connections}
     poll = select.poll()
     for descriptor in by_descriptor:
-        # Negative once it is closed.
+        # Closed sockets have a negative descriptor.
         if descriptor >= 0:
             poll.register(descriptor, select.POLLIN)
-    return [by_descriptor[descriptor] for descriptor, _ in poll.poll(0)]
+    return {by_descriptor[descriptor] for descriptor, _ in poll.poll(0)}
 
 
-def _hub_error(context: object, kind: type[BaseException], error: BaseException, stack: TracebackType | None) -> None:
-    """What went wrong outside a connection: out of file descriptors, above all. gevent waits and tries again."""
-    admission_metrics.broken_connection("accept")
+def _log_accept_error(
+    context: object, kind: type[BaseException], error: BaseException, stack: TracebackType | None
+) -> None:
+    """Handles an error outside a connection's greenlet, mostly exhausted file descriptors. gevent retries later."""
+    admission_metrics.count_connection_failure("accept")
     _log.error("could not accept a connection", extra={"fields": {"cause": kind.__name__}})

@@ -1,8 +1,8 @@
-"""One request as a WSGI call, and its answer as bytes.
+"""Converts a request to a WSGI call, and its response to bytes.
 
-What gunicorn's own `wsgi.create` and `Response` do, without what this server never offers (file wrappers, hints,
-trailers, proxies, chunked answers): half of their time. An answer leaves in one piece; header and body as a TLS record
-and a packet each would cost as much as a framework does.
+This replaces gunicorn's `wsgi.create` and `Response`, which take twice the time because they support file wrappers,
+early hints, trailers, proxies and chunked responses. A response is one write: header and body in separate TLS records
+and packets would cost as much as a web framework.
 """
 
 import sys
@@ -17,13 +17,13 @@ from gunicorn.http.message import Request
 Headers: TypeAlias = list[tuple[str, str]]
 Application: TypeAlias = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
-_BODILESS = ("1", "204", "304")
-"""Statuses, by how they begin, whose answers have no body and no length."""
+_BODILESS_STATUSES = ("1", "204", "304")
+"""Prefixes of the statuses whose responses have neither a body nor a Content-Length."""
 
 
-def environ(request: Request, base: dict[str, Any]) -> dict[str, Any]:
-    """PEP 3333's environment of a request; `base` are the members that all requests of a connection share."""
-    members = base | {
+def build_environ(request: Request, connection_environ: dict[str, Any]) -> dict[str, Any]:
+    """The WSGI environment (PEP 3333) of a request on the connection with `connection_environ`."""
+    environ = connection_environ | {
         "REQUEST_METHOD": request.method,
         "PATH_INFO": unquote_to_bytes(request.path).decode("latin-1"),
         "QUERY_STRING": request.query,
@@ -34,12 +34,12 @@ def environ(request: Request, base: dict[str, Any]) -> dict[str, Any]:
         key = name.replace("-", "_")
         if key not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
             key = f"HTTP_{key}"
-        members[key] = f"{members[key]},{value}" if key in members else value
-    return members
+        environ[key] = f"{environ[key]},{value}" if key in environ else value
+    return environ
 
 
-def base_environ(server: tuple[str, int], peer: tuple[str, int], multiprocess: bool) -> dict[str, Any]:
-    """What the requests of a connection share."""
+def build_connection_environ(server: tuple[str, int], peer: tuple[str, int], multiprocess: bool) -> dict[str, Any]:
+    """The part of the WSGI environment that all requests of a connection share."""
     return {
         "SCRIPT_NAME": "",
         "SERVER_NAME": server[0],
@@ -56,46 +56,46 @@ def base_environ(server: tuple[str, int], peer: tuple[str, int], multiprocess: b
     }
 
 
-def answer(application: Application, members: dict[str, Any], closes: bool) -> bytes:
-    """The application's answer, header and body. `closes` says that no other request is answered here."""
+def call(application: Application, environ: dict[str, Any], close: bool) -> bytes:
+    """Calls the application; returns the HTTP response. `close` announces that the connection is closed after it."""
     head: list[Any] = []
+    body: list[bytes] = []
 
     def start_response(status: str, headers: Headers, exc_info: object = None) -> Callable[[bytes], object]:
         head[:] = status, headers
         return body.append
 
-    body: list[bytes] = []
-    parts = application(members, start_response)
+    chunks = application(environ, start_response)
     try:
-        body.extend(parts)
+        body.extend(chunks)
     finally:
-        close = getattr(parts, "close", None)
-        if close is not None:
-            close()
+        close_chunks = getattr(chunks, "close", None)
+        if close_chunks is not None:
+            close_chunks()
     status, headers = head
-    return encode(status, headers, b"".join(body), closes, members["REQUEST_METHOD"] == "HEAD")
+    return serialize_response(status, headers, b"".join(body), close, environ["REQUEST_METHOD"] == "HEAD")
 
 
-def encode(status: str, headers: Headers, body: bytes, closes: bool, is_head: bool = False) -> bytes:
-    """An HTTP/1.1 response."""
-    lines = [f"HTTP/1.1 {status}\r\nDate: {_date()}\r\nConnection: {'close' if closes else 'keep-alive'}"]
+def serialize_response(status: str, headers: Headers, body: bytes, close: bool, is_head: bool = False) -> bytes:
+    """An HTTP/1.1 response as bytes."""
+    lines = [f"HTTP/1.1 {status}\r\nDate: {_http_date()}\r\nConnection: {'close' if close else 'keep-alive'}"]
     lines += [f"{name}: {value}" for name, value in headers if is_head or name.lower() != "content-length"]
-    if status.startswith(_BODILESS):
+    if status.startswith(_BODILESS_STATUSES):
         body = b""
     elif not is_head:
         lines.append(f"Content-Length: {len(body)}")
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + (b"" if is_head else body)
 
 
-_second = 0
-_date_now = ""
+_cached_second = 0
+_cached_date = ""
 
 
-def _date() -> str:
-    """RFC 9110, 5.6.7; formatted once a second."""
-    global _second, _date_now
+def _http_date() -> str:
+    """The current time as in RFC 9110, 5.6.7; formatted once a second."""
+    global _cached_second, _cached_date
     now = int(time.time())
-    if now != _second:
-        _second = now
-        _date_now = formatdate(now, usegmt=True)
-    return _date_now
+    if now != _cached_second:
+        _cached_second = now
+        _cached_date = formatdate(now, usegmt=True)
+    return _cached_date
