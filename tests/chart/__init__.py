@@ -1,9 +1,7 @@
-"""The Helm chart, tested as code: rendered by the real helm over a matrix of values, and installed on a real control
-plane.
+"""Tests of the Helm chart `charts/modelfit`: rendered by helm over a matrix of values and installed on a cluster.
 
-Belongs here: whatever is said about `charts/modelfit`. Never here: knowledge of what the programs do, but for the
-arguments, settings and metrics that the chart names.
+These tests know only the arguments, settings and metrics of the programs that the chart names.
 
-    helm ─► rendering ─► test_*          every helm that is found; HELM names one
-    node/, installing ─► test_on_a_cluster         the pods of a release, run as local processes
+    helm ─► rendering ─► test_*                        every installed helm; $HELM names one
+    testbed.node, installing ─► test_*_on_a_cluster    the pods of a release run as local processes
 """

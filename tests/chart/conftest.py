@@ -1,5 +1,9 @@
-"""`helm` is the first that is found, `every_helm` goes through all of them: they render the same, as a test says, so
-only what depends on the program itself needs them all. Without one the tests are skipped, and fail if CI is set."""
+"""Fixtures with helm and with a cluster.
+
+`helm` is one installed helm, `every_helm` runs the test with each. A test checks that all of them render the same
+objects, so only tests of helm's own behaviour need `every_helm`. Without helm the tests are skipped, or fail if CI is
+set.
+"""
 
 import os
 from collections.abc import Iterator
@@ -7,53 +11,49 @@ from collections.abc import Iterator
 import pytest
 
 from testbed import assets
-from tests.chart import installing
-from tests.chart.helm import REMEDY, Helm, found
+from tests.chart.helm import INSTALL_HINT, Helm, find_all
+from tests.chart.installing import Cluster, cluster_with_gpus
 
-_FOUND = found()
+_HELMS = find_all()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    for name, helms in (("helm", _FOUND[:1]), ("every_helm", _FOUND)):
+    for name, helms in (("helm", _HELMS[:1]), ("every_helm", _HELMS)):
         if name in metafunc.fixturenames:
             metafunc.parametrize(
                 name, helms or [None], ids=lambda each: each.name if each else "no helm", indirect=True
             )
 
 
-def _id(helm: Helm | None) -> str:
-    return helm.name if helm else "no helm"
-
-
 @pytest.fixture
 def helm(request: pytest.FixtureRequest) -> Helm:
-    """The real helm."""
-    return _needed(request.param)
+    """One helm."""
+    return _require(request.param)
 
 
 @pytest.fixture
 def every_helm(request: pytest.FixtureRequest) -> Helm:
-    """The real helm, each version."""
-    return _needed(request.param)
+    """Each installed helm."""
+    return _require(request.param)
 
 
-def _needed(helm: Helm | None) -> Helm:
+def _require(helm: Helm | None) -> Helm:
     if helm is not None:
         return helm
-    message = f"there is no helm: {REMEDY}"
+    message = f"helm not found: {INSTALL_HINT}"
     if os.environ.get("CI"):
-        pytest.fail(f"{message} (with CI set, the chart's tests may not be skipped)", pytrace=False)
+        pytest.fail(f"{message} (chart tests must not be skipped if CI is set)", pytrace=False)
     pytest.skip(message)
 
 
 @pytest.fixture
-def cluster() -> Iterator[installing.Cluster]:
-    """A cluster of its own for each test (6 s)."""
+def cluster() -> Iterator[Cluster]:
+    """A new cluster for each test (6 s)."""
     try:
         assets.find()
-    except assets.NoAssetsError as problem:
+    except assets.NoAssetsError as error:
         if os.environ.get("CI"):
-            pytest.fail(f"{problem} (with CI set, the cluster tests may not be skipped)", pytrace=False)
-        pytest.skip(str(problem))
-    with installing.cluster() as made:
-        yield made
+            pytest.fail(f"{error} (cluster tests must not be skipped if CI is set)", pytrace=False)
+        pytest.skip(str(error))
+    with cluster_with_gpus() as cluster:
+        yield cluster

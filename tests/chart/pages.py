@@ -1,4 +1,4 @@
-"""A page of docs/ as an operator uses it: its commands (the blocks marked `sh`) run in a shell."""
+"""Runs the commands of a page in docs/: its code blocks marked `sh`."""
 
 import os
 import re
@@ -25,12 +25,12 @@ class Page:
 
 
 def _without_comments(text: str) -> str:
-    """A line that begins with # in a block is no heading."""
+    """Indents lines in code blocks that begin with #, so that they are not taken for headings."""
     return re.sub(r"(?ms)^```.*?^```$", lambda block: re.sub(r"(?m)^#", " #", block.group()), text)
 
 
 class Shell:
-    """An operator's shell, at the root of the project, with helm, kubectl and modelfit."""
+    """A shell in the repository root with helm, kubectl and modelfit on PATH."""
 
     def __init__(self, cluster: Cluster, helm: Helm, folder: Path, page: Page) -> None:
         programs = folder / "bin"
@@ -50,8 +50,8 @@ class Shell:
         }
 
     def run(self, heading: str, number: int = 0) -> str:
-        """Runs a section's block; what it prints, warnings too. Fails where a command does."""
-        done = subprocess.run(
+        """Runs a code block of a section and returns stdout and stderr. Fails if a command fails."""
+        completed = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", self._page.blocks(heading)[number]],
             cwd=self._folder,
             env=self._environment,
@@ -61,5 +61,5 @@ class Shell:
             timeout=300,
             check=False,
         )
-        assert done.returncode == 0, done.stdout
-        return done.stdout
+        assert completed.returncode == 0, completed.stdout
+        return completed.stdout

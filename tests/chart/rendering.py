@@ -1,4 +1,4 @@
-"""The chart, rendered: values in, objects out."""
+"""Renders the chart with `helm template` and parses the result."""
 
 import functools
 import json
@@ -12,14 +12,14 @@ from tests.chart.helm import Helm
 from tools.generate.chart_values import CHART
 
 JsonObject = dict[str, Any]
-"""A Kubernetes object. The one `Any` here: tests reach deep into objects of any kind."""
+"""A Kubernetes object of any kind."""
 
 Values = Mapping[str, object]
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """What a release consists of, in the order in which helm prints it."""
+    """The objects of a release, in the order of helm's output."""
 
     text: str
     objects: tuple[JsonObject, ...]
@@ -28,14 +28,14 @@ class Rendered:
         return [each for each in self.objects if each["kind"] == kind]
 
     def one(self, kind: str, suffix: str = "") -> JsonObject:
-        """The only object of that kind whose name ends so."""
+        """The only object of that kind whose name has the suffix."""
         found = [each for each in self.of(kind) if each["metadata"]["name"].endswith(suffix)]
         assert len(found) == 1, f"{len(found)} objects {kind} …{suffix}"
         return found[0]
 
     @property
     def pods(self) -> Iterator[tuple[str, JsonObject]]:
-        """(name of what makes it, pod template or pod) of every pod."""
+        """(name of the Deployment or Pod, pod template or Pod) of every pod."""
         for each in self.objects:
             if each["kind"] == "Pod":
                 yield each["metadata"]["name"], each
@@ -44,7 +44,7 @@ class Rendered:
 
     @property
     def settings(self) -> str:
-        """The settings file, the same for all pods."""
+        """The settings file, which is the same for all pods."""
         templates = [each["spec"]["template"] for each in self.of("Deployment")]
         (text,) = {each["metadata"]["annotations"]["modelfit.llmfit.ai/config"] for each in templates}
         return str(text)
@@ -53,18 +53,18 @@ class Rendered:
 def render(
     helm: Helm, values: Values | None = None, *, release: str = "modelfit", namespace: str = "modelfit"
 ) -> Rendered:
-    """The release, with its test. Raises HelmFailed. Equal calls are rendered once."""
+    """Renders a release with its test. Raises HelmFailed. Results are cached."""
     return _render(helm, json.dumps(values or {}, sort_keys=True), release, namespace)
 
 
-def forget() -> None:
-    """From now on everything is rendered anew."""
+def clear_cache() -> None:
+    """Discards all cached renderings."""
     _render.cache_clear()
 
 
 @functools.cache
 def _render(helm: Helm, values: str, release: str, namespace: str) -> Rendered:
     text = helm.run("template", release, str(CHART), "--namespace", namespace, "--values", "-", input=values)
-    # PyYAML's C loader: some hundred renderings are read.
+    # The C loader is faster for some hundred renderings.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return Rendered(text, tuple(each for each in yaml.load_all(text, loader) if each))

@@ -1,4 +1,4 @@
-"""Which objects the API server would ask us about: the rules, selectors and conditions of both configurations."""
+"""For which objects the API server calls the webhook: rules, selectors and conditions of both configurations."""
 
 from typing import Any
 
@@ -15,19 +15,19 @@ from webhook.reasons import Reason
 
 pytestmark = pytest.mark.chart
 
-BOTH = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+CONFIGURATION_KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 ANNOTATED: JsonObject = {"metadata": {"annotations": {constants.MODEL_FIT: "{}"}}}
-OTHERWISE: JsonObject = {"metadata": {"annotations": {constants.MODEL_FIT: '{"model": "other"}'}}}
+CHANGED: JsonObject = {"metadata": {"annotations": {constants.MODEL_FIT: '{"model": "other"}'}}}
 PLAIN: JsonObject = {"metadata": {"annotations": {"a": "b"}}}
-BARE: JsonObject = {"metadata": {}}
-ENDING: JsonObject = {"metadata": {**OTHERWISE["metadata"], "deletionTimestamp": "2030-01-01T00:00:00Z"}}
+EMPTY_METADATA: JsonObject = {"metadata": {}}
+DELETED: JsonObject = {"metadata": {**CHANGED["metadata"], "deletionTimestamp": "2030-01-01T00:00:00Z"}}
 
 
 PODS, WORKLOADS = "validate.modelfit.llmfit.ai", "workloads.modelfit.llmfit.ai"
 
 
-@pytest.mark.parametrize("kind", BOTH)
-def test_each_webhook_is_declared_as_it_is(helm: Helm, kind: str) -> None:
+@pytest.mark.parametrize("kind", CONFIGURATION_KINDS)
+def test_fields_of_every_webhook(helm: Helm, kind: str) -> None:
     for hook in render(helm).one(kind)["webhooks"]:
         assert hook["sideEffects"] == "None"
         assert hook["admissionReviewVersions"] == ["v1"]
@@ -37,24 +37,24 @@ def test_each_webhook_is_declared_as_it_is(helm: Helm, kind: str) -> None:
         assert hook["name"].endswith(constants.WEBHOOK_NAMES)
 
 
-def test_the_mutating_webhook_is_asked_about_the_creation_of_pods_and_nothing_else(helm: Helm) -> None:
-    (hook,) = render(helm).one(BOTH[0])["webhooks"]
+def test_the_mutating_webhook_is_called_only_for_the_creation_of_pods(helm: Helm) -> None:
+    (hook,) = render(helm).one(CONFIGURATION_KINDS[0])["webhooks"]
     pods = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "scope": "Namespaced"}
     assert hook["rules"] == [{**pods, "operations": ["CREATE"]}]
     assert hook["reinvocationPolicy"] == "IfNeeded"
     assert hook["clientConfig"]["service"]["path"] == "/mutate"
 
 
-def test_no_webhook_is_asked_about_deletions_or_subresources(helm: Helm) -> None:
-    for kind in BOTH:
+def test_no_webhook_is_called_for_deletions_or_subresources(helm: Helm) -> None:
+    for kind in CONFIGURATION_KINDS:
         for hook in render(helm).one(kind)["webhooks"]:
             for rule in hook["rules"]:
                 assert not {"DELETE", "CONNECT", "*"} & set(rule["operations"])
                 assert not any("/" in each or "*" in each for each in rule["resources"])
 
 
-@pytest.mark.parametrize("kind", BOTH)
-def test_namespaces_that_are_left_alone(helm: Helm, kind: str) -> None:
+@pytest.mark.parametrize("kind", CONFIGURATION_KINDS)
+def test_no_webhook_is_called_in_excluded_namespaces(helm: Helm, kind: str) -> None:
     rendered = render(
         helm, {"admission": {"excludedNamespaces": ["monitoring", "kube-system"]}}, namespace="gpu-system"
     )
@@ -80,44 +80,44 @@ METADATA: list[JsonObject] = [
 ]
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", CONFIGURATION_KINDS)
 def test_the_chart_and_the_core_agree_on_exempt_pods(helm: Helm, kind: str) -> None:
     """The API server calls the webhook for every pod that is not exempt. Of the exempt ones it calls it for mirror pods
     and deletions only, which are rare."""
     for hook in pod_hooks(helm, kind):
-        assert not matches(hook, "CREATE", BARE, None)
+        assert not matches(hook, "CREATE", EMPTY_METADATA, None)
         for metadata in METADATA:
             exemption = exemptions.find_exemption(metadata)
-            called = {
+            operations = {
                 operation
                 for operation in hook["rules"][0]["operations"]
                 if selected(hook["objectSelector"], metadata["labels"])
                 and matches(hook, operation, {"metadata": metadata}, PLAIN)
             }
-            assert ("CREATE" in called) is (exemption not in (Reason.NOT_ANNOTATED, Reason.DISABLED)), metadata
-            assert exemption or called == set(hook["rules"][0]["operations"]), metadata
-            assert "UPDATE" not in called or not metadata.get("deletionTimestamp")
+            assert ("CREATE" in operations) is (exemption not in (Reason.NOT_ANNOTATED, Reason.DISABLED)), metadata
+            assert exemption or operations == set(hook["rules"][0]["operations"]), metadata
+            assert "UPDATE" not in operations or not metadata.get("deletionTimestamp")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "asked"),
+    ("old", "new", "called"),
     [
         pytest.param(ANNOTATED, ANNOTATED, False, id="unchanged"),
-        pytest.param(ANNOTATED, OTHERWISE, True, id="changed"),
+        pytest.param(ANNOTATED, CHANGED, True, id="changed"),
         pytest.param(PLAIN, ANNOTATED, True, id="added"),
-        pytest.param(BARE, ANNOTATED, True, id="added to none"),
+        pytest.param(EMPTY_METADATA, ANNOTATED, True, id="added to none"),
         pytest.param(ANNOTATED, PLAIN, False, id="removed"),
-        pytest.param(ANNOTATED, ENDING, False, id="being deleted"),
+        pytest.param(ANNOTATED, DELETED, False, id="deleted"),
     ],
 )
-def test_an_update_is_asked_about_only_if_it_changes_the_annotation(
-    helm: Helm, old: JsonObject, new: JsonObject, asked: bool
+def test_an_update_calls_the_webhook_only_if_it_changes_the_annotation(
+    helm: Helm, old: JsonObject, new: JsonObject, called: bool
 ) -> None:
-    (hook,) = pod_hooks(helm, BOTH[1])
-    assert matches(hook, "UPDATE", new, old) is asked
+    (hook,) = pod_hooks(helm, CONFIGURATION_KINDS[1])
+    assert matches(hook, "UPDATE", new, old) is called
 
 
-def test_the_workloads_that_are_asked_about_are_those_that_the_core_knows(helm: Helm) -> None:
+def test_the_workload_rules_match_the_kinds_that_the_core_supports(helm: Helm) -> None:
     hook = workloads_hook(helm)
     assert hook["clientConfig"]["service"]["path"] == "/validate"
     named = {
@@ -128,12 +128,12 @@ def test_the_workloads_that_are_asked_about_are_those_that_the_core_knows(helm: 
         assert (rule["apiVersions"], rule["operations"], rule["scope"]) == (["v1"], ["CREATE", "UPDATE"], "Namespaced")
 
 
-def test_an_operator_can_have_workloads_refused_or_not_asked_about(helm: Helm) -> None:
+def test_workload_validation_can_fail_closed_or_be_disabled(helm: Helm) -> None:
     strict = render(helm, {"admission": {"failurePolicy": "Ignore", "workloads": {"failurePolicy": "Fail"}}})
-    pods, workloads = strict.one(BOTH[1])["webhooks"]
+    pods, workloads = strict.one(CONFIGURATION_KINDS[1])["webhooks"]
     assert (pods["failurePolicy"], workloads["failurePolicy"]) == ("Ignore", "Fail")
     without = render(helm, {"admission": {"workloads": {"enabled": False}}})
-    assert [hook["name"] for hook in without.one(BOTH[1])["webhooks"]] == [PODS]
+    assert [hook["name"] for hook in without.one(CONFIGURATION_KINDS[1])["webhooks"]] == [PODS]
 
 
 LABELS = {"labels": {constants.INJECT: constants.INJECT_DISABLED}}
@@ -151,40 +151,43 @@ def owned(version: str, kind: str, **members: object) -> JsonObject:
 
 @pytest.mark.parametrize("kind", builders.WORKLOADS)
 @pytest.mark.parametrize(
-    ("template", "metadata", "asked"),
+    ("template", "metadata", "called"),
     [
         pytest.param(FIT, {}, True, id="annotated"),
         pytest.param(pod(None), {}, False, id="not annotated"),
         pytest.param(pod(None), OUTSIDE, True, id="annotated outside"),
-        pytest.param(pod(None), OUTSIDE | LABELS, False, id="annotated outside and left alone"),
+        pytest.param(pod(None), OUTSIDE | LABELS, False, id="annotated outside and disabled"),
         pytest.param(NO_ANNOTATIONS, OUTSIDE, True, id="annotated outside only"),
-        pytest.param(pod(None), {"annotations": {constants.PROFILE: "amd"}}, False, id="a profile outside"),
+        pytest.param(pod(None), {"annotations": {constants.PROFILE: "amd"}}, False, id="profile outside"),
         pytest.param(NO_ANNOTATIONS, {}, False, id="no annotations"),
-        pytest.param(DISABLED_FIT, {}, False, id="left alone"),
+        pytest.param(DISABLED_FIT, {}, False, id="disabled"),
         pytest.param(FIT, LABELS, True, id="labelled outside"),
         pytest.param(FIT, owned("apps/v1", "Deployment", controller=True), False, id="of a Deployment"),
         pytest.param(
-            pod(None), OUTSIDE | owned("apps/v1", "Deployment", controller=True), False, id="of one annotated outside"
+            pod(None),
+            OUTSIDE | owned("apps/v1", "Deployment", controller=True),
+            False,
+            id="of a Deployment annotated outside",
         ),
         pytest.param(FIT, owned("batch/v1", "CronJob", controller=True), False, id="of a CronJob"),
-        pytest.param(FIT, owned("apps/v1", "Deployment"), True, id="not a controller's"),
-        pytest.param(FIT, owned("apps/v1", "Deployment", controller=False), True, id="expressly not a controller's"),
-        pytest.param(FIT, owned("argoproj.io/v1alpha1", "Rollout", controller=True), True, id="of another kind"),
+        pytest.param(FIT, owned("apps/v1", "Deployment"), True, id="owner without controller"),
+        pytest.param(FIT, owned("apps/v1", "Deployment", controller=False), True, id="owner with controller false"),
+        pytest.param(FIT, owned("argoproj.io/v1alpha1", "Rollout", controller=True), True, id="of a third-party kind"),
     ],
 )
-def test_only_workloads_with_annotated_templates_are_asked_about(
-    helm: Helm, kind: str, template: JsonObject, metadata: JsonObject, asked: bool
+def test_only_workloads_with_an_annotation_call_the_webhook(
+    helm: Helm, kind: str, template: JsonObject, metadata: JsonObject, called: bool
 ) -> None:
     target = workload(kind, template, **metadata)
-    assert matches(workloads_hook(helm), "CREATE", target, None) is asked
-    # The core, asked all the same, finds nothing to look at or to say.
+    assert matches(workloads_hook(helm), "CREATE", target, None) is called
+    # For the others, the core would neither validate nor warn.
     decision = builders.validate(target, kind=kind_of(target))
-    assert (decision.reason == Reason.VALID or decision.warnings != ()) is asked
+    assert (decision.reason == Reason.VALID or decision.warnings != ()) is called
 
 
 @pytest.mark.parametrize("kind", builders.WORKLOADS)
 @pytest.mark.parametrize(
-    ("old", "new", "metadata", "asked"),
+    ("old", "new", "metadata", "called"),
     [
         pytest.param(FIT, FIT, {}, False, id="unchanged"),
         pytest.param(FIT, pod(nodeName="n"), {}, False, id="changed elsewhere"),
@@ -193,9 +196,9 @@ def test_only_workloads_with_annotated_templates_are_asked_about(
         pytest.param(pod(None), FIT, {}, True, id="added"),
         pytest.param(NO_ANNOTATIONS, FIT, {}, True, id="added to none"),
         pytest.param(FIT, pod(None), {}, False, id="removed"),
-        pytest.param(FIT, DISABLED_FIT, {}, False, id="left alone from now on"),
-        pytest.param(DISABLED_FIT, FIT, {}, True, id="no longer left alone"),
-        pytest.param(FIT, OTHER_FIT, {"deletionTimestamp": "2030-01-01T00:00:00Z"}, False, id="being deleted"),
+        pytest.param(FIT, DISABLED_FIT, {}, False, id="disabled"),
+        pytest.param(DISABLED_FIT, FIT, {}, True, id="enabled"),
+        pytest.param(FIT, OTHER_FIT, {"deletionTimestamp": "2030-01-01T00:00:00Z"}, False, id="deleted"),
         *(
             pytest.param(FIT, pod(annotations={key: value}), {}, True, id=f"{key} {value or 'empty'}")
             for key in (constants.CONTAINERS, constants.PROFILE, constants.DEVICE_COUNT)
@@ -206,76 +209,78 @@ def test_only_workloads_with_annotated_templates_are_asked_about(
             pod(annotations={constants.CONTAINERS: "amd"}),
             {},
             True,
-            id="one for another",
+            id="value moved to another annotation",
         ),
     ],
 )
-def test_an_update_of_a_workload_is_asked_about_only_if_it_changes_what_its_template_asks_of_us(
-    helm: Helm, kind: str, old: JsonObject, new: JsonObject, metadata: JsonObject, asked: bool
+def test_a_workload_update_calls_the_webhook_only_if_it_changes_an_annotation_of_the_template(
+    helm: Helm, kind: str, old: JsonObject, new: JsonObject, metadata: JsonObject, called: bool
 ) -> None:
     target, before = workload(kind, new, **metadata), workload(kind, old, **metadata)
-    assert matches(workloads_hook(helm), "UPDATE", target, before) is asked
+    assert matches(workloads_hook(helm), "UPDATE", target, before) is called
     reason = builders.validate(target, kind=kind_of(target), operation="UPDATE", old=before).reason
-    spared = {Reason.ANNOTATION_UNCHANGED, Reason.NOT_ANNOTATED, Reason.DISABLED, Reason.BEING_DELETED}
-    assert (reason not in spared) is asked
+    skipped = {Reason.ANNOTATION_UNCHANGED, Reason.NOT_ANNOTATED, Reason.DISABLED, Reason.BEING_DELETED}
+    assert (reason not in skipped) is called
 
 
 @pytest.mark.parametrize("kind", builders.WORKLOADS)
 @pytest.mark.parametrize(
-    ("old", "new", "metadata", "asked"),
+    ("old", "new", "metadata", "called"),
     [
         pytest.param({}, OUTSIDE, {}, True, id="added"),
-        pytest.param({"annotations": {"a": "b"}}, OUTSIDE, {}, True, id="added to others"),
+        pytest.param({"annotations": {"a": "b"}}, OUTSIDE, {}, True, id="added to other annotations"),
         pytest.param(OUTSIDE, {"annotations": {constants.MODEL_FIT: "[]"}}, {}, True, id="changed"),
         pytest.param(OUTSIDE, OUTSIDE, {}, False, id="unchanged"),
-        pytest.param(OUTSIDE, {"annotations": {**OUTSIDE["annotations"], "a": "b"}}, {}, False, id="another"),
+        pytest.param(
+            OUTSIDE, {"annotations": {**OUTSIDE["annotations"], "a": "b"}}, {}, False, id="another annotation added"
+        ),
         pytest.param(OUTSIDE, {}, {}, False, id="removed"),
-        pytest.param(OUTSIDE, OUTSIDE | LABELS, {}, False, id="left alone from now on"),
-        pytest.param(OUTSIDE | LABELS, OUTSIDE, {}, True, id="no longer left alone"),
-        pytest.param({}, OUTSIDE, {"deletionTimestamp": "2030-01-01T00:00:00Z"}, False, id="being deleted"),
+        pytest.param(OUTSIDE, OUTSIDE | LABELS, {}, False, id="disabled"),
+        pytest.param(OUTSIDE | LABELS, OUTSIDE, {}, True, id="enabled"),
+        pytest.param({}, OUTSIDE, {"deletionTimestamp": "2030-01-01T00:00:00Z"}, False, id="deleted"),
     ],
 )
-def test_an_annotation_around_the_template_is_asked_about_once(
-    helm: Helm, kind: str, old: JsonObject, new: JsonObject, metadata: JsonObject, asked: bool
+def test_an_annotation_outside_the_template_calls_the_webhook_only_when_it_changes(
+    helm: Helm, kind: str, old: JsonObject, new: JsonObject, metadata: JsonObject, called: bool
 ) -> None:
     target, before = workload(kind, pod(None), **new, **metadata), workload(kind, pod(None), **old, **metadata)
-    assert matches(workloads_hook(helm), "UPDATE", target, before) is asked
+    assert matches(workloads_hook(helm), "UPDATE", target, before) is called
     decision = builders.validate(target, kind=kind_of(target), operation="UPDATE", old=before)
-    assert (decision.warnings != ()) is asked
+    assert (decision.warnings != ()) is called
     if kind == "CronJob":
-        # The same on what its Jobs get.
+        # The same in the job template.
         for each, inner in ((target, new), (before, old)):
             each["metadata"] = metadata
             each["spec"]["jobTemplate"]["metadata"] = inner
-        assert matches(workloads_hook(helm), "UPDATE", target, before) is asked
+        assert matches(workloads_hook(helm), "UPDATE", target, before) is called
         decision = builders.validate(target, kind=kind_of(target), operation="UPDATE", old=before)
-        assert any("spec.jobTemplate.metadata" in warning for warning in decision.warnings) is asked
+        assert any("spec.jobTemplate.metadata" in warning for warning in decision.warnings) is called
 
 
 @pytest.mark.parametrize("spec", [None, {}, {"template": {}}, {"template": {"spec": {}}}, {"jobTemplate": {}},
                                   {"jobTemplate": {"spec": {}}}, {"template": {"metadata": {}}}], ids=str)  # fmt: skip
-def test_no_shape_of_a_workload_makes_a_condition_fail(helm: Helm, spec: JsonObject | None) -> None:
-    odd: JsonObject = {"metadata": {}} if spec is None else {"metadata": {}, "spec": spec}
+def test_match_conditions_accept_workloads_of_any_shape(helm: Helm, spec: JsonObject | None) -> None:
+    unusual: JsonObject = {"metadata": {}} if spec is None else {"metadata": {}, "spec": spec}
     hook = workloads_hook(helm)
-    assert not matches(hook, "CREATE", odd, None)
-    assert not matches(hook, "UPDATE", odd, workload("Job"))
-    assert matches(hook, "UPDATE", workload("Job"), odd)
+    assert not matches(hook, "CREATE", unusual, None)
+    assert not matches(hook, "UPDATE", unusual, workload("Job"))
+    assert matches(hook, "UPDATE", workload("Job"), unusual)
 
 
 def pod_hooks(helm: Helm, kind: str) -> list[JsonObject]:
-    """The webhooks of a configuration that are asked about pods."""
+    """The webhooks for pods of a configuration."""
     return [hook for hook in render(helm).one(kind)["webhooks"] if hook["name"] != WORKLOADS]
 
 
 def workloads_hook(helm: Helm) -> JsonObject:
-    """The one that is asked about workloads."""
+    """The webhook for workloads."""
     hook: JsonObject
-    (hook,) = (each for each in render(helm).one(BOTH[1])["webhooks"] if each["name"] == WORKLOADS)
+    (hook,) = (each for each in render(helm).one(CONFIGURATION_KINDS[1])["webhooks"] if each["name"] == WORKLOADS)
     return hook
 
 
 def selected(selector: JsonObject, labels: dict[str, str]) -> bool:
-    """A label selector, as apimachinery reads it; only what the chart uses."""
+    """Evaluates a label selector; only the operator that the chart uses."""
     for requirement in selector["matchExpressions"]:
         assert requirement["operator"] == "NotIn"
         if labels.get(requirement["key"]) in requirement["values"]:
@@ -284,6 +289,6 @@ def selected(selector: JsonObject, labels: dict[str, str]) -> bool:
 
 
 def matches(hook: JsonObject, operation: str, new: JsonObject, old: JsonObject | None) -> bool:
-    """Whether all match conditions hold. An error is an error here: under Fail it would refuse the request."""
+    """Evaluates the match conditions. Raises on errors, with which the API server refuses the request under `Fail`."""
     context: dict[str, Any] = {"object": new, "oldObject": old, "request": {"operation": operation}}
     return all(cel.evaluate(each["expression"], context) is True for each in hook["matchConditions"])

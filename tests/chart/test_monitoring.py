@@ -1,4 +1,4 @@
-"""Dashboard and alert rules ask for series that the programs really have; the monitors find where they are."""
+"""Dashboard and alert rules query series that the programs expose, and the monitors select their endpoints."""
 
 import json
 import re
@@ -33,24 +33,24 @@ QUERIES = {f"alert {rule['alert']}": rule["expr"] for rule in RULES} | {
     for panel in PANELS
     for target in panel["targets"]
 }
-SCRAPED = {"le", "namespace", "pod"}
-"""Labels that the histogram's shape and the scrape add."""
+SCRAPE_LABELS = {"le", "namespace", "pod"}
+"""Labels that histograms and the scrape add."""
 
 
 @pytest.fixture(scope="module")
 def series() -> list[Series]:
-    """Every series that the two programs can have, as they show them."""
+    """All series that the two programs can expose."""
     for reason in Reason:
-        webhook.reviewed("mutate", "CREATE", True, reason, 0.001)
-        webhook.reviewed("mutate", "CREATE", False, reason, 0.001)
-    webhook.failed("mutate", "CREATE")
-    webhook.malformed(400)
-    for cause in get_args(webhook.Cause):
-        webhook.broken_connection(cause)
-    webhook.serving_certificate(1e9)
-    for outcome in ClaimResult:
-        controller.count_reconcile(outcome)
-        controller.count_event(outcome, "written")
+        webhook.count_review("mutate", "CREATE", True, reason, 0.001)
+        webhook.count_review("mutate", "CREATE", False, reason, 0.001)
+    webhook.count_internal_error("mutate", "CREATE")
+    webhook.count_malformed_call(400)
+    for cause in get_args(webhook.ConnectionFailure):
+        webhook.count_connection_failure(cause)
+    webhook.set_certificate_expiry(1e9)
+    for result in ClaimResult:
+        controller.count_reconcile(result)
+        controller.count_event(result, "written")
     controller.observe_create(0.1)
     controller.count_api_failure(ErrorReason.UNREACHABLE)
     for certificate in ("leaf", "ca"):
@@ -65,18 +65,18 @@ def series() -> list[Series]:
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES.keys())
-def test_a_query_selects_series_that_exist_by_labels_that_they_have(query: str, series: list[Series]) -> None:
+def test_queries_select_existing_series_and_labels(query: str, series: list[Series]) -> None:
     selected = list(_selected(query))
     assert selected
-    for name, wanted, grouped in selected:
+    for name, expected, grouped in selected:
         if name.startswith("apiserver_"):
-            continue  # The API server's own; asked in tests.cluster.test_webhooks.
-        found = [labels for each, labels in series if each == name and wanted.items() <= labels.items()]
-        assert found, f"nothing is called {name} with {wanted}"
-        assert all(grouped - SCRAPED <= set(labels) for labels in found), f"{name} has no labels {grouped}"
+            continue  # A metric of the API server; tests.cluster.test_webhooks checks it.
+        found = [labels for each, labels in series if each == name and expected.items() <= labels.items()]
+        assert found, f"no series {name} with {expected}"
+        assert all(grouped - SCRAPE_LABELS <= set(labels) for labels in found), f"{name} has no labels {grouped}"
 
 
-def test_what_an_alert_says_of_its_labels_it_has() -> None:
+def test_alert_annotations_use_only_labels_of_the_alert() -> None:
     for rule in RULES:
         text = " ".join(rule["annotations"].values())
         grouped = {label for _, _, labels in _selected(rule["expr"]) for label in labels}
@@ -85,26 +85,25 @@ def test_what_an_alert_says_of_its_labels_it_has() -> None:
         assert rule["labels"]["severity"] in ("critical", "warning")
 
 
-def test_alerts_and_panels_have_names_of_their_own() -> None:
+def test_alerts_and_panels_have_unique_names() -> None:
     for names in ([rule["alert"] for rule in RULES], [panel["title"] for panel in PANELS]):
         assert len(set(names)) == len(names)
 
 
 def test_panels_do_not_overlap() -> None:
-    taken: set[tuple[int, int]] = set()
+    occupied: set[tuple[int, int]] = set()
     for panel in DASHBOARD["panels"]:
         at = panel["gridPos"]
         cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
-        assert not taken & cells, panel["title"]
+        assert not occupied & cells, panel["title"]
         assert at["x"] + at["w"] <= 24
-        taken |= cells
+        occupied |= cells
 
 
-def test_every_metric_of_ours_is_on_the_dashboard(series: list[Series]) -> None:
+def test_every_metric_is_on_the_dashboard_or_has_an_alert(series: list[Series]) -> None:
     shown = " ".join(query for name, query in QUERIES.items() if name.startswith("panel"))
     ours = {name for name, _ in series if name.startswith("modelfit_")}
     hidden = {name for name in ours if not re.search(rf"\b{re.sub('_(bucket|sum|count)$', '', name)}", shown)}
-    # Alerts of their own.
     assert hidden == {
         "modelfit_unusable_certificate",
         "modelfit_pods_not_injected",
@@ -113,7 +112,7 @@ def test_every_metric_of_ours_is_on_the_dashboard(series: list[Series]) -> None:
 
 
 @pytest.mark.chart
-def test_what_is_shipped_is_what_is_tested(helm: Helm) -> None:
+def test_the_chart_ships_alerts_and_dashboard_unchanged(helm: Helm) -> None:
     rendered = render(helm, MATRIX["everything"])
     assert rendered.one("PrometheusRule")["spec"] == ALERTS
     dashboard = rendered.one("ConfigMap", "-dashboard")
@@ -122,8 +121,8 @@ def test_what_is_shipped_is_what_is_tested(helm: Helm) -> None:
 
 
 @pytest.mark.chart
-@pytest.mark.parametrize("values", [MATRIX["everything"], MATRIX["monitoring with an own secret"]])
-def test_the_monitors_find_the_metrics(helm: Helm, values: dict[str, object]) -> None:
+@pytest.mark.parametrize("values", [MATRIX["everything"], MATRIX["monitoring with mode secret"]])
+def test_monitors_select_the_metrics_endpoints(helm: Helm, values: dict[str, object]) -> None:
     rendered = render(helm, values)
     service, monitor = rendered.one("Service"), rendered.one("ServiceMonitor")
     (endpoint,) = monitor["spec"]["endpoints"]
@@ -137,16 +136,14 @@ def test_the_monitors_find_the_metrics(helm: Helm, values: dict[str, object]) ->
     else:
         assert ca["secret"]["name"] == rendered.one("Secret")["metadata"]["name"]
     pods = rendered.one("Deployment", "-controller")["spec"]["template"]
-    selected, (endpoint,) = (
-        rendered.one("PodMonitor")["spec"]["selector"],
-        rendered.one("PodMonitor")["spec"]["podMetricsEndpoints"],
-    )
-    assert selected["matchLabels"].items() <= pods["metadata"]["labels"].items()
+    monitor = rendered.one("PodMonitor")["spec"]
+    (endpoint,) = monitor["podMetricsEndpoints"]
+    assert monitor["selector"]["matchLabels"].items() <= pods["metadata"]["labels"].items()
     assert endpoint["port"] in [port["name"] for port in pods["spec"]["containers"][0]["ports"]]
 
 
 def _selected(query: str) -> Iterator[tuple[str, dict[str, str], set[str]]]:
-    """(metric, labels that must be equal, labels that are grouped by) of each selector in a query."""
+    """(metric, equality matchers, grouping labels) of each selector in a query."""
     expression = promql_parser.parse(query)
     grouped: set[str] = set()
     selectors: list[promql_parser.VectorSelector] = []
@@ -164,5 +161,5 @@ def _selected(query: str) -> Iterator[tuple[str, dict[str, str], set[str]]]:
     promql_parser.walk(expression, visit)
     for selector in selectors:
         matchers = selector.matchers.matchers
-        wanted = {matcher.name: matcher.value for matcher in matchers if str(matcher.op) == "MatchOp.Equal"}
-        yield selector.name or "", wanted, grouped
+        expected = {matcher.name: matcher.value for matcher in matchers if str(matcher.op) == "MatchOp.Equal"}
+        yield selector.name or "", expected, grouped

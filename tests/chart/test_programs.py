@@ -1,4 +1,4 @@
-"""What the chart tells the programs, they understand: arguments, settings, annotations, ports."""
+"""The programs accept what the chart passes to them: arguments, settings, annotations, ports."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ each_values = pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX.keys
 
 
 @each_values
-def test_the_programs_take_their_arguments(helm: Helm, values: Values) -> None:
+def test_the_programs_accept_their_arguments(helm: Helm, values: Values) -> None:
     for deployment in render(helm, values).of("Deployment"):
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         parsed = cli._parser(container["args"][0]).parse_args(container["args"])
@@ -31,7 +31,7 @@ def test_the_programs_take_their_arguments(helm: Helm, values: Values) -> None:
 
 
 @each_values
-def test_the_programs_take_their_settings(helm: Helm, values: Values, tmp_path: Path) -> None:
+def test_the_programs_accept_their_settings(helm: Helm, values: Values, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(render(helm, values).settings)
     settings = load(file, {})
@@ -40,33 +40,33 @@ def test_the_programs_take_their_settings(helm: Helm, values: Values, tmp_path: 
     assert settings.profile == (given["profile"] if isinstance(given, dict) else "nvidia")
 
 
-def test_numbers_reach_the_settings_as_numbers(helm: Helm, tmp_path: Path) -> None:
+def test_numbers_stay_numbers_in_the_settings(helm: Helm, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(render(helm, {"config": {"maxConnections": 65536, "drainSeconds": 2.5}}).settings)
     assert (load(file, {}).max_connections, load(file, {}).drain_seconds) == (65536, 2.5)
 
 
-def test_a_pod_is_given_the_time_that_it_takes_to_end(helm: Helm) -> None:
+def test_the_termination_grace_period_covers_pre_stop_and_drain(helm: Helm) -> None:
     def grace(values: Values) -> int:
         spec = render(helm, values).one("Deployment", "-webhook")["spec"]["template"]["spec"]
         seconds: int = spec["terminationGracePeriodSeconds"]
         return seconds
 
-    pause = 5
-    # gunicorn gives its workers the drain time and 30 seconds.
-    assert grace({}) > pause + Settings().drain_seconds + 30
-    assert grace({"config": {"drainSeconds": 100.5}}) > pause + 100.5 + 30
+    pre_stop = 5
+    # gunicorn gives its workers drainSeconds and 30 seconds more.
+    assert grace({}) > pre_stop + Settings().drain_seconds + 30
+    assert grace({"config": {"drainSeconds": 100.5}}) > pre_stop + 100.5 + 30
     assert grace({"config": {"drainSeconds": 0}, "webhook": {"preStopSeconds": 0}}) > 30
 
 
-def test_the_keys_are_those_of_the_program(helm: Helm) -> None:
+def test_annotation_and_label_keys_are_those_of_the_program(helm: Helm) -> None:
     rendered = render(helm)
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
         for hook in rendered.one(kind)["webhooks"]:
             expression = hook["matchConditions"][0]["expression"]
             assert f"'{constants.MODEL_FIT}' in " in expression
             if hook["name"].startswith("workloads."):
-                # Its templates may be labelled, where no selector looks.
+                # An objectSelector does not see the labels of pod templates.
                 assert f"metadata.labels['{constants.INJECT}'] == '{constants.INJECT_DISABLED}'" in expression
                 continue
             assert hook["objectSelector"]["matchExpressions"] == [
@@ -74,28 +74,28 @@ def test_the_keys_are_those_of_the_program(helm: Helm) -> None:
             ]
 
 
-def test_the_probes_ask_for_paths_on_ports_that_exist(helm: Helm) -> None:
+def test_probes_use_existing_ports_and_paths(helm: Helm) -> None:
     for deployment in render(helm).of("Deployment"):
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         names = {port["name"] for port in container["ports"]}
         scheme = "HTTPS" if container["name"] == "webhook" else None
         for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-            asked = container[probe]["httpGet"]
-            assert asked["port"] in names
-            assert asked.get("scheme") == scheme
-            assert asked["path"] == ("/readyz" if probe == "readinessProbe" else "/healthz")
+            request = container[probe]["httpGet"]
+            assert request["port"] in names
+            assert request.get("scheme") == scheme
+            assert request["path"] == ("/readyz" if probe == "readinessProbe" else "/healthz")
 
 
-def test_host_network_leaves_no_two_pods_waiting_for_one_port(helm: Helm) -> None:
+def test_with_host_network_the_old_pod_ends_before_the_new_one_starts(helm: Helm) -> None:
     def strategy(values: Values) -> JsonObject:
-        found: JsonObject = render(helm, values).one("Deployment", "-webhook")["spec"]["strategy"]["rollingUpdate"]
-        return found
+        rolling: JsonObject = render(helm, values).one("Deployment", "-webhook")["spec"]["strategy"]["rollingUpdate"]
+        return rolling
 
     assert strategy({}) == {"maxSurge": 1, "maxUnavailable": 0}
     assert strategy(MATRIX["host network"]) == {"maxSurge": 0, "maxUnavailable": 1}
 
 
-def test_the_autoscaler_alone_decides_how_many_pods_there_are(helm: Helm) -> None:
+def test_with_autoscaling_the_deployment_sets_no_replicas(helm: Helm) -> None:
     rendered = render(helm, MATRIX["everything"])
     deployment = rendered.one("Deployment", "-webhook")
     assert "replicas" not in deployment["spec"]
@@ -103,12 +103,12 @@ def test_the_autoscaler_alone_decides_how_many_pods_there_are(helm: Helm) -> Non
     assert (target["kind"], target["name"]) == ("Deployment", deployment["metadata"]["name"])
 
 
-def test_the_chart_is_of_the_programs_version() -> None:
+def test_chart_and_programs_have_the_same_version() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert chart["appVersion"] == chart["version"] == version("modelfit-webhook")
 
 
-def test_helm_test_asks_in_the_namespace_that_is_given_and_runs_where_the_webhook_may(helm: Helm) -> None:
+def test_helm_test_uses_tests_namespace_and_the_scheduling_of_the_webhook(helm: Helm) -> None:
     scheduling: Values = {"nodeSelector": {"pool": "system"}, "tolerations": [{"operator": "Exists"}]}
     rendered = render(helm, {"webhook": scheduling, "tests": {"namespace": "models"}})
     pod = rendered.one("Pod")
@@ -118,9 +118,9 @@ def test_helm_test_asks_in_the_namespace_that_is_given_and_runs_where_the_webhoo
         assert rendered.one(kind, "-helm-test")["metadata"]["namespace"] == "models"
 
 
-def test_helm_test_fails_at_once_in_a_namespace_that_the_webhook_leaves_alone(helm: Helm) -> None:
+def test_helm_test_fails_at_once_in_an_excluded_namespace(helm: Helm) -> None:
     pod = render(helm, {"admission": {"excludedNamespaces": ["default"]}}).one("Pod")
     program = [sys.executable, "-c", *pod["spec"]["containers"][0]["args"]]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1
-    assert "leaves namespace default alone; set tests.namespace to another one" in done.stderr
+    completed = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    assert completed.returncode == 1
+    assert "the webhook is not called in namespace default; set tests.namespace to another one" in completed.stderr

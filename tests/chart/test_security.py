@@ -1,4 +1,4 @@
-"""What the pods may do: nothing that they do not need."""
+"""Pods run restricted and have only the permissions that they need."""
 
 import pytest
 
@@ -19,8 +19,8 @@ def test_every_pod_runs_restricted(helm: Helm, values: Values) -> None:
     # https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
     for name, pod in render(helm, values).pods:
         spec = pod["spec"]
-        on_host = name.endswith("-webhook") and values == MATRIX["host network"]
-        assert spec.get("hostNetwork", False) is on_host
+        host_network = name.endswith("-webhook") and values == MATRIX["host network"]
+        assert spec.get("hostNetwork", False) is host_network
         assert not {"hostPID", "hostIPC"} & set(spec)
         assert spec["securityContext"]["runAsNonRoot"] is True
         assert spec["securityContext"].get("runAsUser") != 0
@@ -45,14 +45,14 @@ def test_the_webhook_has_no_credentials_and_no_permissions(helm: Helm, values: V
 
 
 @each_values
-def test_the_webhook_sees_its_own_key_and_not_the_authoritys(helm: Helm, values: Values) -> None:
+def test_the_webhook_does_not_mount_the_ca_key(helm: Helm, values: Values) -> None:
     volumes = render(helm, values).one("Deployment", "-webhook")["spec"]["template"]["spec"]["volumes"]
     (secret,) = [volume["secret"] for volume in volumes if "secret" in volume]
     assert [item["key"] for item in secret["items"]] == ["tls.crt", "tls.key"]
 
 
 @each_values
-def test_permissions_have_no_wildcard_and_secrets_and_webhooks_go_by_name(helm: Helm, values: Values) -> None:
+def test_rules_have_no_wildcard_and_name_secrets_and_webhook_configurations(helm: Helm, values: Values) -> None:
     for kind in ("Role", "ClusterRole"):
         for role in render(helm, values).of(kind):
             for rule in role["rules"]:
@@ -65,13 +65,12 @@ def test_permissions_have_no_wildcard_and_secrets_and_webhooks_go_by_name(helm: 
 
 
 @each_values
-def test_the_release_makes_no_namespace_which_would_be_removed_with_all_that_others_have_in_it(
-    helm: Helm, values: Values
-) -> None:
+def test_the_chart_creates_no_namespace(helm: Helm, values: Values) -> None:
+    # `helm uninstall` would remove it with everything that others created in it.
     assert not render(helm, values).of("Namespace")
 
 
-def test_permissions_on_certificates_are_there_only_where_the_controller_makes_them(helm: Helm) -> None:
+def test_certificate_permissions_exist_only_with_mode_controller(helm: Helm) -> None:
     def resources(values: Values) -> set[str]:
         roles = [role for kind in ("Role", "ClusterRole") for role in render(helm, values).of(kind)]
         return {resource for role in roles for rule in role["rules"] for resource in rule["resources"]}
@@ -82,7 +81,7 @@ def test_permissions_on_certificates_are_there_only_where_the_controller_makes_t
         assert not certificates & resources(MATRIX[mode])
 
 
-def test_the_network_policies_let_the_webhook_call_nobody_and_the_controller_only_the_api_server(helm: Helm) -> None:
+def test_egress_is_denied_for_the_webhook_and_limited_to_the_api_server_for_the_controller(helm: Helm) -> None:
     rendered = render(helm, {"networkPolicy": {"apiServerPorts": [6443]}})
     webhook, controller = (rendered.one("NetworkPolicy", each)["spec"] for each in ("-webhook", "-controller"))
     assert webhook["policyTypes"] == controller["policyTypes"] == ["Ingress", "Egress"]
@@ -101,7 +100,7 @@ def _container_ports(deployment: JsonObject) -> set[str]:
     return {port["name"] for port in container["ports"]}
 
 
-def test_the_permissions_on_certificates_are_those_that_the_controller_is_tested_with(helm: Helm) -> None:
+def test_certificate_permissions_are_those_that_controller_tests_use(helm: Helm) -> None:
     rendered = render(helm, release="modelfit", namespace="modelfit")
     inside, outside = certified.rules("modelfit-tls", "modelfit")
     assert inside == [rule for rule in rendered.one("Role", "-controller")["rules"] if rule["resources"] == ["secrets"]]
@@ -111,7 +110,7 @@ def test_the_permissions_on_certificates_are_those_that_the_controller_is_tested
     ]
 
 
-def test_every_webhook_has_a_name_by_which_the_controller_knows_it_as_its_own(helm: Helm) -> None:
+def test_webhook_names_have_the_suffix_by_which_the_controller_finds_them(helm: Helm) -> None:
     rendered = render(helm)
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
         names = [hook["name"] for hook in rendered.one(kind)["webhooks"]]

@@ -1,4 +1,4 @@
-"""Every value does something, every template can be reached, and a wrong value stops the rendering."""
+"""Every value and template is used, and an invalid value fails the rendering."""
 
 import copy
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.chart.helm import Helm, HelmFailed
-from tests.chart.matrix import AUTHORITY, MATRIX
+from tests.chart.matrix import CA_CERTIFICATE, MATRIX
 from tests.chart.rendering import Values, render
 from tools.generate import chart_values
 from tools.generate.chart_values import CHART, Value
@@ -17,7 +17,7 @@ from tools.generate.chart_values import CHART, Value
 VALUES = chart_values.load()
 LEAVES = [leaf for value in VALUES for leaf in value.leaves]
 PATHS = {leaf.path[:length] for leaf in LEAVES for length in range(1, len(leaf.path) + 1)}
-"""Of values and of groups."""
+"""Paths of values and of groups."""
 ACME: Values = {"driver": "gpu.acme.example", "deviceClasses": ["gpu.acme.example"]}
 
 OTHER: dict[str, object] = {
@@ -32,7 +32,7 @@ OTHER: dict[str, object] = {
     "certificates.certManager.issuerRef": {"name": "other"},
     "certificates.certManager.duration": "100h",
     "certificates.secret.name": "other",
-    "certificates.secret.caBundle": AUTHORITY * 2,
+    "certificates.secret.caBundle": CA_CERTIFICATE * 2,
     "certificates.controller.caLifetimeDays": 100,
     "admission.failurePolicy": "Ignore",
     "admission.workloads.failurePolicy": "Fail",
@@ -42,31 +42,31 @@ OTHER: dict[str, object] = {
     "networkPolicy.apiServerPorts": [1234],
     "monitoring.interval": "5s",
 }
-"""Another value than the default, where none follows from the type."""
+"""A value other than the default, where `_other` cannot derive one from the type."""
 
 CONTEXT: dict[str, Values] = {
     "certificates.certManager": {"certificates": {"mode": "cert-manager"}},
-    "certificates.secret": {"certificates": {"mode": "secret", "secret": {"name": "own", "caBundle": AUTHORITY}}},
+    "certificates.secret": {"certificates": {"mode": "secret", "secret": {"name": "own", "caBundle": CA_CERTIFICATE}}},
     "webhook.autoscaling": {"webhook": {"autoscaling": {"enabled": True}}},
     "monitoring": {
         "monitoring": {"enabled": True, "alerts": {"enabled": True}, "dashboard": {"enabled": True}},
     },
 }
-"""The values under which those with that prefix matter."""
+"""By prefix, the values with which values of that prefix have an effect."""
 
 
 @pytest.mark.chart
 @pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.name)
-def test_every_value_changes_what_is_rendered(helm: Helm, leaf: Value) -> None:
+def test_every_value_changes_the_rendering(helm: Helm, leaf: Value) -> None:
     context = next((values for prefix, values in CONTEXT.items() if leaf.name.startswith(f"{prefix}.")), {})
     if leaf.path[-1] == "enabled":
         context = {"monitoring": {"enabled": True}} if leaf.name == "monitoring.alerts.enabled" else {}
     changed = render(helm, _with(context, leaf, _other(leaf))).text != render(helm, context).text
-    assert changed, f"{leaf.name} is a value that no template uses"
+    assert changed, f"no template uses {leaf.name}"
 
 
 @pytest.mark.chart
-def test_every_template_is_reached_by_some_values(helm: Helm) -> None:
+def test_every_template_is_rendered_for_some_values(helm: Helm) -> None:
     sources = set(
         re.findall(r"# Source: modelfit/(\S+)", "\n".join(render(helm, each).text for each in MATRIX.values()))
     )
@@ -95,7 +95,7 @@ def test_every_shipped_file_is_used_by_a_template() -> None:
 
 @pytest.mark.parametrize("group", [None, *sorted({leaf.path[0] for leaf in LEAVES if len(leaf.path) > 1})])
 @pytest.mark.chart
-def test_a_value_that_does_not_exist_stops_the_rendering(every_helm: Helm, group: str | None) -> None:
+def test_an_unknown_value_fails(every_helm: Helm, group: str | None) -> None:
     values: Values = {"replicaz": 3} if group is None else {group: {"replicaz": 3}}
     with pytest.raises(HelmFailed, match="replicaz"):
         render(every_helm, values)
@@ -103,10 +103,10 @@ def test_a_value_that_does_not_exist_stops_the_rendering(every_helm: Helm, group
 
 @pytest.mark.chart
 @pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.name)
-def test_a_value_of_another_type_stops_the_rendering(every_helm: Helm, leaf: Value) -> None:
-    wrong: object = "x" if not isinstance(leaf.default, str) else 7
+def test_a_value_of_the_wrong_type_fails(every_helm: Helm, leaf: Value) -> None:
+    value: object = "x" if not isinstance(leaf.default, str) else 7
     with pytest.raises(HelmFailed, match=leaf.path[-1]):
-        render(every_helm, _with({}, leaf, wrong))
+        render(every_helm, _with({}, leaf, value))
 
 
 @pytest.mark.chart
@@ -128,7 +128,7 @@ def test_a_value_of_another_type_stops_the_rendering(every_helm: Helm, leaf: Val
     ],
     ids=str,
 )
-def test_settings_that_the_program_would_refuse_stop_the_rendering(every_helm: Helm, config: Values) -> None:
+def test_settings_that_the_program_rejects_fail(every_helm: Helm, config: Values) -> None:
     with pytest.raises(HelmFailed, match="config"):
         render(every_helm, {"config": config})
 
@@ -141,11 +141,14 @@ def test_settings_at_their_limits_are_rendered(every_helm: Helm) -> None:
 
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n"
 
-REFUSED: list[tuple[str, object]] = [
+INVALID: list[tuple[str, object]] = [
     *(("certificates.certManager.duration", text) for text in ("10s", "12h", "48h", "95h", "96", "5760m", "h", "")),
     ("certificates.controller.caLifetimeDays", 23),
     ("certificates.controller.leafLifetimeDays", 3),
-    *(("certificates.secret.caBundle", text) for text in (KEY, AUTHORITY + KEY, KEY + AUTHORITY, AUTHORITY + "rest")),
+    *(
+        ("certificates.secret.caBundle", text)
+        for text in (KEY, CA_CERTIFICATE + KEY, KEY + CA_CERTIFICATE, CA_CERTIFICATE + "rest")
+    ),
     ("certificates.secret.caBundle", "-----BEGIN CERTIFICATE-----\nMIIB\n"),
     ("commonLabels", {"a b": "c"}),
     ("commonLabels", {"a/b/c": "d"}),
@@ -156,8 +159,8 @@ REFUSED: list[tuple[str, object]] = [
 
 
 @pytest.mark.chart
-@pytest.mark.parametrize(("name", "value"), REFUSED)
-def test_a_value_out_of_its_bounds_stops_the_rendering(every_helm: Helm, name: str, value: object) -> None:
+@pytest.mark.parametrize(("name", "value"), INVALID)
+def test_a_value_out_of_bounds_fails(every_helm: Helm, name: str, value: object) -> None:
     with pytest.raises(HelmFailed, match="specifications of the schema"):
         render(every_helm, _nested(name.split("."), value))
 
@@ -173,13 +176,13 @@ def test_values_at_their_bounds_are_rendered(every_helm: Helm) -> None:
 
 @pytest.mark.chart
 @pytest.mark.parametrize("name", [".".join(path) for path in sorted(PATHS)])
-def test_null_is_no_value_or_stops_the_rendering_with_a_sentence(every_helm: Helm, name: str) -> None:
-    said = ""
+def test_null_renders_or_fails_with_the_name_of_the_value(every_helm: Helm, name: str) -> None:
+    error = ""
     try:
         render(every_helm, _nested(name.split("."), None))
     except HelmFailed as failure:
-        said = str(failure)
-    assert not said or ("specifications of the schema" in said and name.rpartition(".")[2] in said)
+        error = str(failure)
+    assert not error or ("specifications of the schema" in error and name.rpartition(".")[2] in error)
 
 
 def _nested(path: Sequence[str], value: object) -> dict[str, object]:
@@ -219,7 +222,7 @@ def _other(leaf: Value) -> object:
 
 
 def _with(values: Values, leaf: Value, value: object) -> dict[str, object]:
-    """The values with one more."""
+    """A copy of the values with one more."""
     changed: dict[str, object] = copy.deepcopy(json.loads(json.dumps(values)))
     place = changed
     for key in leaf.path[:-1]:

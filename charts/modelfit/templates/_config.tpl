@@ -1,4 +1,4 @@
-{{/* The settings file of webhook and controller: the operator's settings, and where the chart put what they need. */}}
+{{/* The settings file of both programs: .Values.config and the settings that follow from other values. */}}
 {{- define "modelfit.config" -}}
 {{- $config := deepCopy (.Values.config | default dict) -}}
 {{- $_ := set $config "excludedNamespaces" (prepend (.Values.admission.excludedNamespaces | default list) "kube-system" | uniq) -}}

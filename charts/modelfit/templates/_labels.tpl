@@ -1,13 +1,13 @@
 {{/* Labels. Each takes (dict "root" $ "component" "webhook"). */}}
 
-{{/* What selects a component's pods. Never changes: a Deployment's selector can't. */}}
+{{/* Selector of a component's pods. Must not change, because a Deployment's selector is immutable. */}}
 {{- define "modelfit.selector" -}}
 app.kubernetes.io/name: {{ .root.Chart.Name }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
-{{/* Of every object. The chart's own win over commonLabels, or a selector would miss its pods. */}}
+{{/* Labels of every object. The chart's own labels take precedence over commonLabels, so that selectors match. */}}
 {{- define "modelfit.labels" -}}
 {{- $own := include "modelfit.selector" . | fromYaml -}}
 {{- $_ := set $own "app.kubernetes.io/version" .root.Chart.AppVersion -}}
@@ -16,7 +16,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- merge $own (.root.Values.commonLabels | default dict) | toYaml -}}
 {{- end -}}
 
-{{/* Of a pod: not the chart's version, so that a new chart alone restarts nothing. */}}
+{{/* Labels of a pod, without the chart version, so that a new chart version alone does not restart pods. */}}
 {{- define "modelfit.podLabels" -}}
 {{- $own := include "modelfit.selector" . | fromYaml -}}
 {{- merge $own (index .root.Values .component "podLabels" | default dict) (.root.Values.commonLabels | default dict) | toYaml -}}

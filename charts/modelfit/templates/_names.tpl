@@ -1,7 +1,7 @@
-{{/* The one place for every name. A name that is used in two objects is spelled here, and nowhere else. */}}
+{{/* Object names. Each name is defined once, here. */}}
 
-{{/* Name of the release's objects: a DNS label that begins with a letter, at most 50 characters, so that what is put
-     after it (11 characters at most) fits the 63 of a Service or a label. A release may be named `7b` or `a.b`. */}}
+{{/* Base name of the release's objects: a DNS label that begins with a letter, at most 50 characters, so that a suffix of
+     up to 11 characters fits the limit of 63 for Services and labels. A release may be named `7b` or `a.b`. */}}
 {{- define "modelfit.fullname" -}}
 {{- $name := .Values.fullnameOverride -}}
 {{- if not $name -}}
@@ -18,24 +18,24 @@
 
 {{- define "modelfit.webhook.name" -}}{{ include "modelfit.fullname" . }}-webhook{{- end -}}
 {{- define "modelfit.controller.name" -}}{{ include "modelfit.fullname" . }}-controller{{- end -}}
-{{- define "modelfit.authority.name" -}}{{ include "modelfit.fullname" . }}-ca{{- end -}}
+{{- define "modelfit.ca.name" -}}{{ include "modelfit.fullname" . }}-ca{{- end -}}
 {{- define "modelfit.test.name" -}}{{ include "modelfit.fullname" . }}-helm-test{{- end -}}
 
-{{/* The Service is what the certificate is made for, so it has the plain name. */}}
+{{/* The certificate is issued for the Service name. */}}
 {{- define "modelfit.service.name" -}}{{ include "modelfit.fullname" . }}{{- end -}}
 {{- define "modelfit.service.host" -}}{{ include "modelfit.service.name" . }}.{{ .Release.Namespace }}.svc{{- end -}}
 {{- define "modelfit.admission.name" -}}{{ include "modelfit.fullname" . }}{{- end -}}
 
-{{/* The Secret that the webhook serves from. */}}
+{{/* The Secret with the webhook's certificate. */}}
 {{- define "modelfit.secret.name" -}}
 {{- if eq .Values.certificates.mode "secret" -}}{{ .Values.certificates.secret.name }}
 {{- else -}}{{ include "modelfit.fullname" . }}-tls{{- end -}}
 {{- end -}}
 
-{{/* Where the settings are in a pod's metadata. */}}
+{{/* The pod annotation that holds the settings. */}}
 {{- define "modelfit.config.annotation" -}}modelfit.llmfit.ai/config{{- end -}}
 
-{{/* The lock of the controllers' leader election. */}}
+{{/* The Lease for the controller's leader election. */}}
 {{- define "modelfit.lease.name" -}}{{ include "modelfit.controller.name" . }}{{- end -}}
 
 {{- define "modelfit.image" -}}

@@ -1,4 +1,4 @@
-{{/* What both Deployments' pods have in common. Each takes (dict "root" $ "component" "webhook"). */}}
+{{/* Parts of the pod templates of both Deployments. Each takes (dict "root" $ "component" "webhook"). */}}
 
 {{- define "modelfit.podMetadata" -}}
 {{- $own := dict (include "modelfit.config.annotation" .) (include "modelfit.config" .root) -}}
@@ -8,8 +8,8 @@ labels:
   {{- include "modelfit.podLabels" . | nindent 2 }}
 {{- end -}}
 
-{{/* The settings as a file. They are in the pod template, not in an object of their own: a pod that a failed upgrade left
-     running starts with the settings that it had, wherever and whenever it starts again. */}}
+{{/* The settings as a file. They are stored in the pod template, not in a ConfigMap: after a failed upgrade, recreated
+     pods of the previous ReplicaSet keep their settings. */}}
 {{- define "modelfit.configVolume" -}}
 - name: config
   downwardAPI:
@@ -77,7 +77,7 @@ metadata:
     {{- include "modelfit.labels" . | nindent 4 }}
 spec:
   maxUnavailable: {{ index .root.Values .component "maxUnavailable" }}
-  # A pod that is not ready serves nobody: it may go, or a broken rollout would block the node's drain.
+  # Unready pods can be evicted, so that a broken rollout does not block a node drain.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:

@@ -1,8 +1,8 @@
-"""What `helm test` runs: creates an annotated pod as a server-side dry run, and looks at what comes back.
+"""The `helm test`: creates an annotated pod as a server-side dry run and checks that it comes back with a claim.
 
-Only the standard library, so that it runs in any image with a Python. Arguments: the namespace to create the pod in,
-those that the webhook leaves alone, with commas between, and the seconds after which to give up. Right after an
-installation the webhook's certificate may not be known yet, so failures are repeated until then.
+Arguments: the namespace to create the pod in, the namespaces in which the webhook is not called (comma-separated), and
+the timeout in seconds. Right after an installation the API server may not trust the webhook's certificate yet, so the
+test retries until the timeout. It uses only the standard library, so that it runs in any image with Python.
 """
 
 import json
@@ -38,7 +38,7 @@ POD = {
 
 
 def dry_run(namespace):
-    """The pod as it would be created, and the warnings."""
+    """Returns the pod as it would be created, and the warnings. Raises Refused."""
     server = f"{os.environ['KUBERNETES_SERVICE_HOST']}:{os.environ['KUBERNETES_SERVICE_PORT']}"
     if server.count(":") > 1:
         host, _, port = server.rpartition(":")
@@ -51,22 +51,22 @@ def dry_run(namespace):
             "Authorization": f"Bearer {(ACCOUNT / 'token').read_text().strip()}",
         },
     )
-    trust = urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=ACCOUNT / "ca.crt"))
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), trust)
+    https = urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=ACCOUNT / "ca.crt"))
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), https)
     try:
-        with opener.open(request, timeout=30) as answer:
-            return json.load(answer), answer.headers.get_all("Warning") or []
+        with opener.open(request, timeout=30) as response:
+            return json.load(response), response.headers.get_all("Warning") or []
     except urllib.error.HTTPError as error:
         with error:
             raise Refused(json.load(error).get("message", str(error))) from None
 
 
 class Refused(Exception):
-    """The API server's answer was no pod."""
+    """The API server refused the pod."""
 
 
-def look(namespace):
-    """What is wrong; empty where the pod was injected."""
+def check(namespace):
+    """Returns an error message, or an empty string if the pod was injected."""
     try:
         pod, warnings = dry_run(namespace)
     except (Refused, OSError, ValueError) as error:
@@ -75,25 +75,25 @@ def look(namespace):
         print(warning.partition(" - ")[2].strip('"'))
     claims = [claim for claim in pod["spec"].get("resourceClaims", []) if claim["name"] == "modelfit"]
     if claims:
-        print("injected, with the claim", claims[0]["resourceClaimName"])
+        print("injected with claim", claims[0]["resourceClaimName"])
         return ""
     if "llmfit.ai/claim" in pod["metadata"]["annotations"]:
-        return "the webhook answered, but the API server dropped the claim: Dynamic Resource Allocation is switched off"
-    return f"the pod came back as it was sent: the webhook was not called, or leaves namespace {namespace} alone"
+        return "the webhook answered, but the API server dropped the claim: Dynamic Resource Allocation is disabled"
+    return f"the pod came back unchanged: the webhook was not called; is namespace {namespace} excluded?"
 
 
 def main():
     namespace, excluded, seconds = sys.argv[1], sys.argv[2].split(","), float(sys.argv[3])
     if namespace in excluded:
-        sys.exit(f"failed: the webhook leaves namespace {namespace} alone; set tests.namespace to another one")
+        sys.exit(f"failed: the webhook is not called in namespace {namespace}; set tests.namespace to another one")
     deadline = time.monotonic() + seconds
-    wrong = look(namespace)
-    while wrong and time.monotonic() < deadline:
-        print("not yet:", wrong, flush=True)
+    error = check(namespace)
+    while error and time.monotonic() < deadline:
+        print("retrying:", error, flush=True)
         time.sleep(2)
-        wrong = look(namespace)
-    if wrong:
-        sys.exit(f"failed: {wrong}")
+        error = check(namespace)
+    if error:
+        sys.exit(f"failed: {error}")
 
 
 main()

@@ -1,4 +1,4 @@
-{{/* What all entries of both webhook configurations have in common:
+{{/* Fields of every webhook in both configurations:
      (dict "root" $ "path" "/mutate" "failurePolicy" "Fail"). */}}
 {{- define "modelfit.admission.common" -}}
 clientConfig:
@@ -15,7 +15,7 @@ sideEffects: None
 failurePolicy: {{ .failurePolicy }}
 timeoutSeconds: {{ .root.Values.admission.timeoutSeconds }}
 matchPolicy: Equivalent
-# A cluster starts without its webhooks, and so do the webhooks themselves.
+# The control plane and the webhook itself must start without the webhook.
 namespaceSelector:
   matchExpressions:
     - key: kubernetes.io/metadata.name
@@ -25,30 +25,30 @@ namespaceSelector:
     - {key: llmfit.ai/inject, operator: NotIn, values: [disabled]}
 {{- end -}}
 
-{{/* The namespaces that the webhook leaves alone, a YAML list. */}}
+{{/* Namespaces in which the webhook is not called, as a YAML list. */}}
 {{- define "modelfit.admission.excluded" -}}
 {{- concat (list "kube-system" .Release.Namespace) (.Values.admission.excludedNamespaces | default list) | uniq | toYaml -}}
 {{- end -}}
 
-{{/* The same for those that are asked about pods: (dict "root" $ "path" "/mutate"). Ends with the first match
-     condition. */}}
+{{/* Fields of a webhook for pods: (dict "root" $ "path" "/mutate"). Ends with the first match condition, so that the
+     caller can append others. */}}
 {{- define "modelfit.admission.pods" -}}
 {{ include "modelfit.admission.common" (merge (dict "failurePolicy" .root.Values.admission.failurePolicy) .) }}
 objectSelector:
   matchExpressions:
     - {key: llmfit.ai/inject, operator: NotIn, values: [disabled]}
 matchConditions:
-  # Without the annotation nobody is called, so nobody has to be there to be called.
+  # Pods without the annotation do not depend on the webhook.
   - name: annotated
     expression: >-
       object != null && has(object.metadata.annotations) && 'llmfit.ai/model-fit' in object.metadata.annotations
 {{- end -}}
 
-{{/* CEL: of each workload in a list ("object, oldObject") the annotations of all in it that has any: of itself, in a
-     CronJob of the template of its Jobs, and of the pod template. None of what is labelled to be left alone. */}}
+{{/* CEL: for each workload in the list ("object, oldObject"), a list with the annotations of the workload, of the job
+     template (CronJob) and of the pod template. Metadata labelled `llmfit.ai/inject: disabled` counts as `{}`. */}}
 {{- define "modelfit.admission.annotations" -}}
 [{{ . }}].map(each, [each] + (has(each.spec) && has(each.spec.jobTemplate) ? [each.spec.jobTemplate] : []))
-.map(makers, makers + makers.filter(maker, has(maker.spec) && has(maker.spec.template)).map(maker, maker.spec.template))
+.map(owners, owners + owners.filter(owner, has(owner.spec) && has(owner.spec.template)).map(owner, owner.spec.template))
 .map(all, all.filter(each, has(each.metadata)).map(each, each.metadata))
 .map(all, all.map(metadata, !has(metadata.annotations) || (has(metadata.labels) &&
 'llmfit.ai/inject' in metadata.labels && metadata.labels['llmfit.ai/inject'] == 'disabled') ? {} : metadata.annotations))
