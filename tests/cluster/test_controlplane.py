@@ -88,13 +88,19 @@ def test_options_reach_the_servers(make_controlplane: Callable[[Options], Contro
     node = inventory.node(nvidia.gpu("gpu-0", None), nvidia.gpu("gpu-1", "40Gi"))
     owner = namespace.create(pod("a", claims={"gpu": "a-claim"}))
     namespace.create(claim("a-claim", LARGE_ENOUGH, owner=owner, version="v1beta1"))
-    namespace.wait_bound("a")
-    (found,) = namespace.claims()
-    assert allocated(found) == [AllocatedDevice(nvidia.DRIVER, node, "gpu-1")]
     shared = request(nvidia.DRIVER, capacity={"memory": "8Gi"})
     created = namespace.create(claim("b-claim", shared, version="v1beta1"))
     assert "capacity" not in created["spec"]["devices"]["requests"][0]
     consistently("node-a is ready", lambda: is_ready(api, "node-a"), seconds=6)
+
+    plane.stop_apiserver()
+    plane.start_apiserver(runtime_config={"resource.k8s.io/v1": True})
+    # The scheduler of this release reads v1 only.
+    plane.scheduler.restart()
+    namespace.wait_bound("a")
+    found = api.get(path("ResourceClaim", namespace.name, "a-claim"))
+    assert found["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] == nvidia.DRIVER
+    assert allocated(found) == [AllocatedDevice(nvidia.DRIVER, node, "gpu-1")]
 
 
 def test_the_api_server_comes_back_with_its_data(make_controlplane: Callable[[Options], ControlPlane]) -> None:

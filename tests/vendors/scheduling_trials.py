@@ -148,7 +148,7 @@ class Trials:
         spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": _SENTINEL.name}}]}}
         name = self.create(spec, node, version="v1")
         self.namespace.wait_bound(name, timeout=120)
-        self.namespace.delete_pod(name)
+        self.delete(name)
 
     def remove_devices(self) -> None:
         """Deletes the ResourceSlices and the pending pods, which the scheduler would retry with every change.

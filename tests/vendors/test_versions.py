@@ -42,10 +42,10 @@ def test_every_claim_passes_strict_validation(plane: ControlPlane, version: str)
                 placement="tightest" if placement == "tightest" else "any", system_memory_class=memory
             )
             request = device_request_for(profile, count, config)
-            made = claims.build_manifest(
+            manifest = claims.build_manifest(
                 request, name="m-claim", kind="template" if kind == "template" else "claim", api_version=version
             )
-            dry_run(plane, made)
+            dry_run(plane, manifest)
 
 
 @pytest.mark.parametrize("version", api_versions.SERVED_VERSIONS[1:])
@@ -61,8 +61,8 @@ def test_a_claim_of_an_older_version_is_allocated_the_same_devices(plane: Contro
         def outcomes(profile: str, count: str, node: str, gigabytes: float) -> list[object]:
             fit = json.dumps({"vram_gb": gigabytes, "supports_tp": [1, 2]})
             annotations = {"llmfit.ai/model-fit": fit, "llmfit.ai/profile": profile, "llmfit.ai/device-count": count}
-            made = claims.build_spec(device_request.from_annotations(annotations, AdmissionConfig()))
-            translated = cast(JsonObject, api_versions.convert_spec(made, version))
+            claim_spec = claims.build_spec(device_request.from_annotations(annotations, AdmissionConfig()))
+            translated = cast(JsonObject, api_versions.convert_spec(claim_spec, version))
             return [trials.outcome(translated, node) for _ in range(2)]
 
         assert outcomes("nvidia-mig", "1", first, 30) == [("slice",), ("card-a",)]
@@ -79,10 +79,10 @@ def test_two_devices_of_an_older_version_are_of_one_model(plane: ControlPlane) -
         trials.install(nvidia.CLASSES)
         node = trials.node(nvidia.gpu("lone", "80Gi", product="A100"), nvidia.gpu("a"), nvidia.gpu("b"))
         trials.settle()
-        made = claims.build_spec(device_request_for("nvidia", "auto", AdmissionConfig()))
-        assert trials.outcome(cast(JsonObject, api_versions.convert_spec(made, "v1beta1")), node) == ("lone",)
-        made = claims.build_spec(device_request_for("nvidia", "2", AdmissionConfig()))
-        assert trials.outcome(cast(JsonObject, api_versions.convert_spec(made, "v1beta1")), node) == ("a", "b")
+        claim_spec = claims.build_spec(device_request_for("nvidia", "auto", AdmissionConfig()))
+        assert trials.outcome(cast(JsonObject, api_versions.convert_spec(claim_spec, "v1beta1")), node) == ("lone",)
+        claim_spec = claims.build_spec(device_request_for("nvidia", "2", AdmissionConfig()))
+        assert trials.outcome(cast(JsonObject, api_versions.convert_spec(claim_spec, "v1beta1")), node) == ("a", "b")
     finally:
         trials.clear()
 
