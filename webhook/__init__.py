@@ -1,6 +1,5 @@
-"""modelfit: a ModelFit annotation becomes a ResourceClaim for a GPU that holds the model.
+"""modelfit: turns a ModelFit annotation into a ResourceClaim for a GPU that holds the model.
 
-`core` decides and is pure. `server`, `controller` and `cli` are thin shells over it; `cluster` is the only
-importer of the Kubernetes client, `observe` holds logs and metrics. The import rules between them are
-contracts in `.importlinter`, not promises.
+`core` decides and performs no I/O. `server`, `controller` and `cli` call it. Only `cluster` imports the Kubernetes
+client; `observe` has logs and metrics; `settings` loads the configuration. `.importlinter` enforces these rules.
 """

@@ -72,7 +72,7 @@ def reviews() -> list[Json]:
     )
     full["metadata"]["annotations"]["llmfit.ai/model-fit"] = FITS[5]
     denied = pod(
-        annotations={"llmfit.ai/profile": "nobody", "llmfit.ai/device-count": "64", "llmfit.ai/containers": "x"},
+        annotations={"llmfit.ai/profile": "unknown", "llmfit.ai/device-count": "64", "llmfit.ai/containers": "x"},
         containers=[container(resources={"limits": {"nvidia.com/gpu": "2"}})],
         nodeName="node-1",
         resourceClaims=[{"name": "modelfit", "resourceClaimName": "mine"}],
