@@ -1,8 +1,8 @@
 """Whether a client trusts a server certificate at a given time, and if not, why.
 
 `cryptography.x509.verification` decides, with extension policies that refuse what Go's crypto/x509 refuses (the API
-server's verifier). They do not ask for more than Go does, but for the algorithms: EC and RSA keys only. The functions
-here explain a refusal; all problems are reported at once.
+server's verifier) and ask for no more. Of keys it accepts fewer than Go: RSA from 2048 bits, EC P-256, P-384 and P-521.
+The functions here explain a refusal; all problems are reported at once.
 """
 
 from collections.abc import Collection, Iterable, Sequence
