@@ -83,6 +83,8 @@ def test_a_condition_is_false_without_error_if_the_device_lacks_the_key(name: st
     [
         (cel.attribute_at_least("d", "a", 161), {"a": 160}),
         (cel.attribute_at_least("d", "a", 161), {"a": 0}),
+        (cel.attribute_at_least("d", "a", 161), {"a": "999"}),
+        (cel.attribute_at_least("d", "a", 161), {"a": True}),
         (cel.attribute_is_true("d", "a"), {"a": False}),
         (cel.attribute_in("d", "a", ("x", "y")), {"a": "z"}),
         (cel.attribute_is_not("d", "a", "x"), {"a": "x"}),

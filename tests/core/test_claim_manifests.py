@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import kubernetes_validate
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.core.builders import FIT, Json, fit
@@ -240,6 +240,7 @@ for profile in sorted(config.profiles):
 
 
 @given(st.text(max_size=400) | st.text("\ud800\udfffx", max_size=5))
+@example("x" * 300)
 def test_any_model_name_can_be_written_into_a_manifest(model: str) -> None:
     document = manifest(fit(model=model, min_vram_gb=8))
     assert json.dumps(document, ensure_ascii=False).encode()

@@ -89,28 +89,29 @@ def test_a_device_without_the_capacities_in_shares_is_requested_by_memory_alone(
     listed = list(alternatives(built))
     assert listed[with_shares]["capacity"]["requests"] == {"memory": "8Gi", **BUILTIN[profile].shares}
     assert listed[without_shares]["capacity"]["requests"] == {"memory": "8Gi"}
+    assert not matches(listed[without_shares], complete)
     assert first_match(built, memory_only, consumable_capacity=False) is not None
 
 
 @pytest.mark.parametrize(
-    ("profile", "expected"),
+    ("profile", "count", "expected"),
     [
-        ("nvidia", SEVEN_LIMITS),
-        ("nvidia-mig", [each for each in THREE_LIMITS for _ in range(2)]),
-        ("example", [each for each in THREE_LIMITS for _ in range(2)]),
-        ("own", ["32Gi"] * 3 + ["any"] * 3),
+        ("nvidia", "1", SEVEN_LIMITS),
+        ("nvidia", "auto", ["32Gi", "any", "16Gi", "any", "8Gi", "any"]),
+        ("nvidia-mig", "1", [each for each in THREE_LIMITS for _ in range(2)]),
+        ("example", "1", [each for each in THREE_LIMITS for _ in range(2)]),
+        ("example", "auto", ["any"] * 6),
+        ("own", "1", ["32Gi"] * 3 + ["any"] * 3),
     ],
 )
-def test_tightest_uses_the_finest_limits_that_eight_alternatives_allow(profile: str, expected: list[str]) -> None:
-    assert limits(spec(profile=profile, config=TIGHTEST)) == expected
+def test_tightest_uses_the_finest_limits_that_eight_alternatives_allow(
+    profile: str, count: str, expected: list[str]
+) -> None:
+    assert limits(spec(profile=profile, count=count, config=TIGHTEST)) == expected
 
 
 def test_tightest_uses_finer_limits_if_a_class_does_not_exist() -> None:
     assert limits(spec(profile="nvidia-mig", config=TIGHTEST, classes={"gpu.nvidia.com"})) == SEVEN_LIMITS
-
-
-def test_tightest_has_limits_for_each_device_count() -> None:
-    assert limits(spec(count="auto", config=TIGHTEST)) == ["32Gi", "any", "16Gi", "any", "8Gi", "any"]
 
 
 def test_the_name_of_an_alternative_contains_how_it_differs() -> None:

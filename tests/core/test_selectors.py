@@ -8,6 +8,7 @@ import pytest
 from tests.core.builders import Json, fit
 from tests.core.claim_specs import config, spec
 from tests.core.devices import GIB, device, empty_device, evaluate, expressions, matches_any, usable_device
+from tests.vendors.catalog import PROFILES, VENDORS
 from webhook.core.profiles import BUILTIN, Profile, cel
 
 FITS = {
@@ -59,20 +60,20 @@ def test_no_expression_fails_on_any_device_or_is_too_long(profile: str, count: s
             assert evaluate(expression, candidate) in (True, False)
 
 
-@pytest.mark.parametrize(
-    ("attributes", "matched"),
-    [
-        ({"kind": "gpu", "healthy": True}, True),
-        ({"kind": "npu", "healthy": True}, True),
-        ({"kind": "cpu", "healthy": True}, False),
-        ({"kind": "gpu", "healthy": False}, False),
-        ({"kind": "gpu"}, False),
-        ({"healthy": True}, False),
-    ],
-)
-def test_the_llmfit_profile_matches_healthy_devices_except_cpus(attributes: Json, matched: bool) -> None:
-    candidate = device("llmfit.ai", attributes, {"memory": 8 * GIB})
-    assert matches_any(spec(fit(min_vram_gb=8), "llmfit"), candidate) is matched
+@pytest.mark.parametrize("profile", BUILTIN)
+def test_a_device_matches_only_with_attributes_that_its_vendor_calls_usable(profile: str) -> None:
+    facts, usable = PROFILES[profile], usable_device(profile)
+    published = [
+        each.attributes for vendor in VENDORS.values() for each in vendor.devices if each.driver == usable["driver"]
+    ]
+    built = spec(fit(min_vram_gb=8), profile)
+    for name in facts.attributes:
+        variants = [{key: value for key, value in facts.attributes.items() if key != name}]
+        values = [attributes[name] for attributes in published if name in attributes]
+        variants += [{**facts.attributes, name: value} for value in (*values, "other", 5, True, False)]
+        for attributes in variants:
+            candidate = usable | {"attributes": {usable["driver"]: attributes}}
+            assert matches_any(built, candidate) is facts.usable(attributes), attributes
 
 
 @pytest.mark.parametrize(("bandwidth", "matched"), [(161, True), (160, False), (None, False)])
