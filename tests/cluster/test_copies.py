@@ -1,5 +1,5 @@
-"""A pod that is made out of an admitted one, as people do it with kubectl, gets a claim and a device of its own; one
-that is only seen twice, or created anew as it was, keeps the name of its claim."""
+"""A copy of an admitted pod, made with kubectl, gets its own claim and device. A pod that is admitted twice or
+recreated unchanged keeps the name of its claim."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ WITHOUT_GPU = '{"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 0}'
 
 @pytest.fixture(scope="module")
 def cluster(controlplane: ControlPlane) -> Iterator[Controller]:
-    with running_webhook_and_controller(controlplane) as ours:
-        yield ours
+    with running_webhook_and_controller(controlplane) as controller:
+        yield controller
 
 
 @pytest.fixture
@@ -42,16 +42,16 @@ def devices(inventory: Inventory) -> None:
 
 
 def exported(plane: ControlPlane, namespace: Namespace, name: str) -> JsonObject:
-    """The pod as `kubectl get --output=json` has it, without what has to go before it can be created again."""
-    shown: JsonObject = json.loads(
+    """The pod from `kubectl get --output=json`, without the fields that prevent creating it again."""
+    exported_pod: JsonObject = json.loads(
         plane.kubectl("get", "pod", name, "--namespace", namespace.name, "--output=json").ok().stdout
     )
     for key in ("uid", "resourceVersion", "creationTimestamp"):
-        del shown["metadata"][key]
+        del exported_pod["metadata"][key]
     for key in ("status", "nodeName"):
-        shown.get("spec", {}).pop(key, None)
-        shown.pop(key, None)
-    return shown
+        exported_pod.get("spec", {}).pop(key, None)
+        exported_pod.pop(key, None)
+    return exported_pod
 
 
 def create(plane: ControlPlane, manifest: JsonObject) -> Result:
@@ -59,22 +59,22 @@ def create(plane: ControlPlane, manifest: JsonObject) -> Result:
 
 
 def claim_of(made: JsonObject) -> str:
-    """The claim that the pod names, in all places alike."""
+    """The name of the pod's claim, which all places of the pod agree on."""
     (entry,) = made["spec"]["resourceClaims"]
     assert entry == {"name": "modelfit", "resourceClaimName": made["metadata"]["annotations"]["llmfit.ai/claim"]}
     assert [each["resources"].get("claims") for each in made["spec"]["containers"]] == [[{"name": "modelfit"}]]
     return str(entry["resourceClaimName"])
 
 
-def each_on_its_own_device(namespace: Namespace, pods: int) -> None:
-    wait_for(f"{pods} pods are there", namespace.pods, lambda made: len(made) == pods)
+def wait_each_pod_has_its_own_device(namespace: Namespace, pods: int) -> None:
+    wait_for(f"{pods} pods exist", namespace.pods, lambda made: len(made) == pods)
     for made in namespace.pods():
         namespace.wait_bound(made["metadata"]["name"])
     taken = [device for claim in wait_each_pod_has_its_claim(namespace) for device in allocated(claim)]
     assert len(set(taken)) == len(taken) == pods
 
 
-def test_a_copy_under_another_name_gets_a_claim_and_a_device_of_its_own(
+def test_a_copy_with_another_name_gets_its_own_claim_and_device(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: None
 ) -> None:
     first = claim_of(namespace.create(pod("llama", annotations=ANNOTATED)))
@@ -87,7 +87,7 @@ def test_a_copy_under_another_name_gets_a_claim_and_a_device_of_its_own(
         result = create(controlplane, manifest).ok()
         assert claim_of(json.loads(result.stdout)) != first
         assert any(f"named claim {first}, which is for another pod or another fit" in each for each in result.warnings)
-    each_on_its_own_device(namespace, 3)
+    wait_each_pod_has_its_own_device(namespace, 3)
 
 
 def test_a_copy_in_another_namespace_gets_a_claim_there(
@@ -99,17 +99,17 @@ def test_a_copy_in_another_namespace_gets_a_claim_there(
         manifest = exported(controlplane, namespace, "llama")
         manifest["metadata"]["namespace"] = other.name
         assert claim_of(json.loads(create(controlplane, manifest).ok().stdout)) != first
-        each_on_its_own_device(other, 1)
-        each_on_its_own_device(namespace, 1)
+        wait_each_pod_has_its_own_device(other, 1)
+        wait_each_pod_has_its_own_device(namespace, 1)
     finally:
         other.close()
 
 
-def test_a_copy_of_a_controllers_pod_gets_a_claim_of_its_own_under_its_prefix_too(
+def test_a_copy_of_a_jobs_pod_gets_its_own_claim_even_with_the_same_generate_name(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: None
 ) -> None:
     namespace.create(job("llama", ANNOTATED))
-    (made,) = wait_for("its pod is there", namespace.pods)
+    (made,) = wait_for("its pod exists", namespace.pods)
     named = {claim_of(made)}
     for changes in ({"name": "renamed"}, {"generateName": made["metadata"]["generateName"]}):
         manifest = exported(controlplane, namespace, made["metadata"]["name"])
@@ -118,10 +118,10 @@ def test_a_copy_of_a_controllers_pod_gets_a_claim_of_its_own_under_its_prefix_to
         manifest["metadata"] |= {"labels": {"llmfit.ai/injected": "true"}, **changes}
         named.add(claim_of(json.loads(create(controlplane, manifest).ok().stdout)))
     assert len(named) == 3
-    each_on_its_own_device(namespace, 3)
+    wait_each_pod_has_its_own_device(namespace, 3)
 
 
-def test_pods_of_a_template_that_was_made_of_an_admitted_pod_get_a_claim_each(
+def test_each_pod_of_a_template_copied_from_an_admitted_pod_gets_its_own_claim(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: None
 ) -> None:
     namespace.create(pod("llama", annotations=ANNOTATED))
@@ -131,10 +131,10 @@ def test_pods_of_a_template_that_was_made_of_an_admitted_pod_get_a_claim_each(
     template["metadata"]["labels"] |= copied["metadata"]["labels"]
     template["spec"] = copied["spec"]
     namespace.create(manifest)
-    each_on_its_own_device(namespace, 4)
+    wait_each_pod_has_its_own_device(namespace, 4)
 
 
-def test_a_copy_whose_model_needs_no_gpu_is_refused(
+def test_a_copy_whose_model_needs_no_gpu_is_denied(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace
 ) -> None:
     first = claim_of(namespace.create(pod("llama", annotations=ANNOTATED)))
@@ -149,7 +149,7 @@ def test_a_copy_whose_model_needs_no_gpu_is_refused(
     create(controlplane, manifest).ok()
 
 
-def test_a_pod_that_is_created_anew_as_it_was_keeps_the_name_and_gets_the_claim_anew(
+def test_a_pod_that_is_recreated_unchanged_keeps_the_claim_name_and_gets_a_new_claim(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: None
 ) -> None:
     name = claim_of(namespace.create(pod("llama", annotations=ANNOTATED)))
@@ -161,24 +161,24 @@ def test_a_pod_that_is_created_anew_as_it_was_keeps_the_name_and_gets_the_claim_
         result = create(controlplane, manifest).ok()
         assert claim_of(json.loads(result.stdout)) == name
         assert result.warnings == ()
-        each_on_its_own_device(namespace, 1)
+        wait_each_pod_has_its_own_device(namespace, 1)
         (after,) = namespace.claims()
         assert after["metadata"]["uid"] != before["metadata"]["uid"]
 
 
 @pytest.mark.parametrize("generated", [False, True], ids=["named", "generated"])
-def test_a_pod_that_is_seen_twice_in_its_admission_keeps_its_claim(
+def test_a_reinvoked_webhook_keeps_the_claim_of_the_pod(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: None, generated: bool
 ) -> None:
-    """Another webhook, whose turn comes after ours, adds a container, and so ours is called again. Names are generated
-    after that: neither of them sees one."""
+    """Another webhook adds a container after the first call, so the webhook is called again. A generated name is set
+    after both calls."""
     sidecar = {"name": "proxy", "image": "registry.invalid/proxy:1"}
-    seen: list[JsonObject] = []
+    sent: list[JsonObject] = []
 
     def decide(request: JsonObject) -> JsonObject:
         if request["namespace"] != namespace.name:
             return allow()
-        seen.append(request["object"])
+        sent.append(request["object"])
         here = any(each["name"] == "proxy" for each in request["object"]["spec"]["containers"])
         return allow(patch=[] if here else [{"op": "add", "path": "/spec/containers/0", "value": sidecar}])
 
@@ -188,7 +188,7 @@ def test_a_pod_that_is_seen_twice_in_its_admission_keeps_its_claim(
         answer = namespace.api.send("POST", namespace.path("Pod"), target)
         assert answer.status == 201
         assert call_count(controlplane, MUTATING) == before + 2
-    (first, *_) = seen
+    (first, *_) = sent
     assert ("name" in first["metadata"]) is not generated
     made = namespace.pods()[0]
     assert [each["name"] for each in made["spec"]["containers"]] == ["proxy", "app"]

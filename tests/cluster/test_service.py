@@ -1,4 +1,4 @@
-"""Several webhooks behind one address: connections go to those that are ready, and to others for a moment only."""
+"""The endpoints of several webhooks: connections go to ready replicas, and to others only for a moment."""
 
 from __future__ import annotations
 
@@ -15,21 +15,26 @@ def port_of(server: WebhookServer) -> int:
     return int(server.url.rpartition(":")[2])
 
 
-def chosen(endpoints: Endpoints) -> int | None:
+def picked_port(endpoints: Endpoints) -> int | None:
     try:
         return endpoints.pick_port()
     except ConnectionRefusedError:
         return None
 
 
-def test_who_is_ready_is_chosen_and_who_has_gone_is_for_a_moment_only(server: WebhookServer) -> None:
+def test_a_ready_replica_is_picked_and_a_stopped_one_only_for_a_moment(server: WebhookServer) -> None:
     port = port_of(server)
     assert is_ready(port)
     with Endpoints([port]) as endpoints:
-        wait_for("it is chosen", lambda: chosen(endpoints) == port)
+        wait_for("its port is picked", lambda: picked_port(endpoints) == port)
         server.process.kill()
         assert not is_ready(port)
-        consistently("it is still chosen", lambda: chosen(endpoints), lambda seen: seen == port, seconds=STALE_SECONDS)
-        wait_for("it is not chosen any more", lambda: chosen(endpoints) is None)
+        consistently(
+            "its port is still picked",
+            lambda: picked_port(endpoints),
+            lambda found: found == port,
+            seconds=STALE_SECONDS,
+        )
+        wait_for("its port is no longer picked", lambda: picked_port(endpoints) is None)
         server.start()
-        wait_for("it is chosen again", lambda: chosen(endpoints) == port)
+        wait_for("its port is picked again", lambda: picked_port(endpoints) == port)

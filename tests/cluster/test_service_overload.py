@@ -1,4 +1,4 @@
-"""More than the webhook lets in, and then normal: it recovers, with the workers and the memory that it had."""
+"""After more connections than it accepts the webhook recovers, with the same workers and no more memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from testbed.pods import pod
 from testbed.review_clients import ReviewClients
 from testbed.service import running_webhook_service, worker_pids
 from testbed.waiting import wait_for
-from tests.soak import peers
-from tests.soak.record import GROWTH, SPARE
+from tests.soak import hostile_peers
+from tests.soak.result import GROWTH, SPARE
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -24,10 +24,12 @@ CROWD = 6 * CONNECTIONS
 SECONDS, ROUNDS = (20, 4) if LONG_TESTS else (3, 2)
 NORMAL = 50
 PLATEAU = 8 << 20
-"""Bytes. The first overload makes room for its connections, and the next ones use it."""
+"""Bytes. The first overload allocates memory for its connections, and the next ones reuse it."""
 
 
-def test_after_an_overload_all_is_as_it_was(controlplane: ControlPlane, namespace: Namespace) -> None:
+def test_after_an_overload_the_workers_and_the_memory_are_the_same(
+    controlplane: ControlPlane, namespace: Namespace
+) -> None:
     with (
         running_webhook_service(
             controlplane, replicas=1, environment={"MODELFIT_MAX_CONNECTIONS": str(CONNECTIONS)}
@@ -36,31 +38,31 @@ def test_after_an_overload_all_is_as_it_was(controlplane: ControlPlane, namespac
     ):
         service.wait_ready()
         (replica,) = service.replicas
-        with ReviewClients(service.installation, [service.proxy], per_second=50) as reviewers:
-            wait_for("it is warm", lambda: reviewers.reviews >= NORMAL)
+        with ReviewClients(service.installation, [service.proxy], per_second=50) as review_clients:
+            wait_for("the webhook is warmed up", lambda: review_clients.reviews >= NORMAL)
         before, memory = worker_pids(replica), [replica.process.memory()]
         for _ in range(ROUNDS):
-            with Pushing(namespace):
-                counts = peers.apart(peers.crowd, replica.port, CROWD, SECONDS)
-            # Each of the crowd got its turn: it was not a few that were served all the time.
+            with DryRunLoad(namespace):
+                counts = hostile_peers.in_own_process(hostile_peers.crowd, replica.port, CROWD, SECONDS)
+            # On average each client was served, not only a few of them all the time.
             assert counts["answered"] > CROWD, counts
             memory.append(replica.process.memory())
         for _ in range(NORMAL):
             namespace.create(pod(generate_name="after-", annotations=ANNOTATED), dryRun="All")
-        with ReviewClients(service.installation, [service.proxy], per_second=50) as reviewers:
-            wait_for("reviews are answered", lambda: reviewers.reviews >= NORMAL)
-        assert reviewers.failures == []
+        with ReviewClients(service.installation, [service.proxy], per_second=50) as review_clients:
+            wait_for("reviews are answered", lambda: review_clients.reviews >= NORMAL)
+        assert review_clients.failures == []
         assert worker_pids(replica) == before
         assert memory[-1] < memory[0] * GROWTH + SPARE, memory
         assert memory[-1] - memory[1] < PLATEAU, memory
 
 
-class Pushing(BackgroundThreads):
-    """People who create annotated pods meanwhile, in dry runs, and may be refused."""
+class DryRunLoad(BackgroundThreads):
+    """Creates annotated pods in dry runs at the same time; the webhook may deny them."""
 
-    def __init__(self, namespace: Namespace, *, people: int = 16) -> None:
+    def __init__(self, namespace: Namespace, *, clients: int = 16) -> None:
         self._namespace = namespace
-        super().__init__([self._create] * people)
+        super().__init__([self._create] * clients)
 
     def _create(self) -> None:
         while not self._stop.is_set():

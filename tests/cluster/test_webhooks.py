@@ -1,4 +1,4 @@
-"""Webhook registration: in effect when it says so, for annotated objects only, and gone afterwards."""
+"""Registered webhooks are in effect inside the `with` only, and are called for annotated objects only."""
 
 from __future__ import annotations
 
@@ -38,86 +38,88 @@ _RULES = [rule for group in yaml.safe_load(_ALERTS.read_text())["groups"] for ru
 
 
 @pytest.fixture
-def asked() -> list[JsonObject]:
-    """The requests that `recorder` was sent."""
+def requests() -> list[JsonObject]:
+    """The requests that `recorder` received."""
     return []
 
 
 @pytest.fixture
-def recorder(asked: list[JsonObject]) -> Iterator[StubWebhook]:
-    """A webhook that lets everything pass with a warning, and records it."""
+def recorder(requests: list[JsonObject]) -> Iterator[StubWebhook]:
+    """A webhook that allows and records every request, with a warning."""
     lock = threading.Lock()
 
     def decide(request: JsonObject) -> JsonObject:
         with lock:
-            asked.append(request)
-        return allow(warnings=['as "asked"'])
+            requests.append(request)
+        return allow(warnings=['a "quoted" word'])
 
     with StubWebhook(decide) as webhook:
         yield webhook
 
 
 def test_annotated_pods_are_sent_and_others_are_not(
-    controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook, asked: list[JsonObject]
+    controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook, requests: list[JsonObject]
 ) -> None:
     earlier = {webhook: call_count(controlplane, webhook) for webhook in (MUTATING, VALIDATING)}
     with registered(controlplane, recorder.url, recorder.ca):
         before = call_count(controlplane, MUTATING)
-        # In effect: both have been seen to be called.
+        # In effect: both were called.
         assert before > earlier[MUTATING]
         assert call_count(controlplane, VALIDATING) > earlier[VALIDATING]
-        asked.clear()
+        requests.clear()
         namespace.create(pod("plain"))
         namespace.create(pod("other", annotations={"some": "annotation"}))
-        assert asked == []
+        assert requests == []
         assert call_count(controlplane, MUTATING) == before
         namespace.create(pod("annotated", annotations=ANNOTATED))
-        assert [(sent["name"], sent["namespace"], sent["operation"]) for sent in asked] == [
+        assert [(sent["name"], sent["namespace"], sent["operation"]) for sent in requests] == [
             ("annotated", namespace.name, "CREATE")
         ] * 2
-        asked.clear()
+        requests.clear()
         namespace.delete_pod("annotated")
-        assert asked == []
+        assert requests == []
 
 
 def test_annotated_templates_are_sent_for_validation(
-    controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook, asked: list[JsonObject]
+    controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook, requests: list[JsonObject]
 ) -> None:
     with registered(controlplane, recorder.url, recorder.ca):
-        asked.clear()
+        requests.clear()
         for manifest in (deployment("web", 0), cron_job("plain")):
             namespace.create(manifest)
-        assert asked == []
+        assert requests == []
         before = call_count(controlplane, VALIDATING_TEMPLATES)
         for manifest in (deployment("fit", 0, ANNOTATED), cron_job("fit", ANNOTATED)):
             namespace.create(manifest)
-        # Nobody is asked about the ReplicaSet, nor about the annotation that the Deployment gets with it.
+        # The ReplicaSet causes no call, nor does the annotation that the Deployment gets with it.
         wait_for(
-            "there is a ReplicaSet", lambda: namespace.api.list(namespace.path("ReplicaSet")), lambda it: len(it) == 2
+            "the ReplicaSets exist",
+            lambda: namespace.api.list(namespace.path("ReplicaSet")),
+            lambda found: len(found) == 2,
         )
-        assert [(sent["kind"]["kind"], sent["operation"]) for sent in asked] == [
+        assert [(sent["kind"]["kind"], sent["operation"]) for sent in requests] == [
             ("Deployment", "CREATE"),
             ("CronJob", "CREATE"),
         ]
         assert call_count(controlplane, VALIDATING_TEMPLATES) == before + 2
 
 
-def test_it_is_out_of_effect_after_the_with(
-    controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook, asked: list[JsonObject]
+def test_after_the_with_the_webhook_is_not_called(
+    controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook, requests: list[JsonObject]
 ) -> None:
     with registered(controlplane, recorder.url, recorder.ca):
         pass
-    asked.clear()
+    requests.clear()
     namespace.create(pod("annotated", annotations=ANNOTATED))
-    assert asked == []
+    assert requests == []
 
 
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
-def test_a_webhook_that_is_down_is_in_effect_as_well(
+def test_a_webhook_that_is_down_is_in_effect_with_its_failure_policy(
     controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook, policy: str
 ) -> None:
-    nobody = f"https://127.0.0.1:{free_port()}"
-    with registered(controlplane, nobody, recorder.ca, failure_policy="Fail" if policy == "Fail" else "Ignore"):
+    unused_address = f"https://127.0.0.1:{free_port()}"
+    with registered(controlplane, unused_address, recorder.ca, failure_policy="Fail" if policy == "Fail" else "Ignore"):
         namespace.create(pod("plain"))
         if policy == "Ignore":
             namespace.create(pod("annotated", annotations=ANNOTATED))
@@ -134,18 +136,18 @@ def test_the_api_servers_own_count_of_failed_calls_raises_the_alert(
     before = _counts(controlplane)
     for at in range(0, 1200, 60):
         prometheus.scrape(at, {"apiserver": before})
-    nobody = f"https://127.0.0.1:{free_port()}"
-    with registered(controlplane, nobody, recorder.ca, failure_policy=policy):
+    unused_address = f"https://127.0.0.1:{free_port()}"
+    with registered(controlplane, unused_address, recorder.ca, failure_policy=policy):
         namespace.api.send("POST", namespace.path("Pod"), pod("annotated", annotations=ANNOTATED))
     prometheus.scrape(1200, {"apiserver": _counts(controlplane)})
-    (rule,) = [rule for rule in _RULES if rule["alert"] == "ModelfitWebhookNotReached"]
+    (rule,) = [rule for rule in _RULES if rule["alert"] == "ModelfitWebhookCallsFailing"]
     firing = prometheus.alert(rule)
     assert 1140 not in firing
     assert 1200 in firing
 
 
 def _counts(plane: ControlPlane) -> str:
-    """What the API server counts of webhooks."""
+    """The API server's webhook metrics."""
     lines = plane.metrics().splitlines()
     return "".join(f"{line}\n" for line in lines if "apiserver_admission_webhook_" in line and "_bucket" not in line)
 
@@ -156,25 +158,25 @@ def test_kubectl_and_the_client_show_warnings(
     with registered(controlplane, recorder.url, recorder.ca, validate=False):
         manifest = pod("annotated", annotations=ANNOTATED)
         dry = ("apply", "--dry-run=server", "-n", namespace.name, "-f", "-")
-        assert controlplane.kubectl(*dry, input=manifest).ok().warnings == ('as "asked"',)
+        assert controlplane.kubectl(*dry, input=manifest).ok().warnings == ('a "quoted" word',)
         answer = namespace.api.send("POST", namespace.path("Pod"), manifest, query={"dryRun": "All"})
-        assert (answer.status, answer.warnings) == (201, ('as "asked"',))
+        assert (answer.status, answer.warnings) == (201, ('a "quoted" word',))
         assert namespace.pods() == []
 
 
-def test_another_partys_webhook_refuses_or_changes_pods(controlplane: ControlPlane, namespace: Namespace) -> None:
+def test_another_partys_webhook_denies_or_patches_pods(controlplane: ControlPlane, namespace: Namespace) -> None:
     def decide(request: JsonObject) -> JsonObject:
         if request["object"]["metadata"].get("name") == "bad":
             return deny("not on a Monday")
-        return allow(patch=[{"op": "add", "path": "/metadata/labels", "value": {"seen": "yes"}}])
+        return allow(patch=[{"op": "add", "path": "/metadata/labels", "value": {"patched": "yes"}}])
 
     with StubWebhook(decide) as other, registered_for_pods(controlplane, other.url, other.ca, mutating=True):
         with pytest.raises(ApiError, match="not on a Monday"):
             namespace.create(pod("bad"))
-        assert namespace.create(pod("good"))["metadata"]["labels"] == {"seen": "yes"}
+        assert namespace.create(pod("good"))["metadata"]["labels"] == {"patched": "yes"}
 
 
-def test_a_certificate_of_another_authority_is_not_trusted(
+def test_a_certificate_of_another_ca_is_not_trusted(
     controlplane: ControlPlane, namespace: Namespace, recorder: StubWebhook
 ) -> None:
     with (
@@ -185,7 +187,7 @@ def test_a_certificate_of_another_authority_is_not_trusted(
         namespace.create(pod("annotated", annotations=ANNOTATED))
 
 
-def test_waiting_says_what_was_seen_last(namespace: Namespace) -> None:
+def test_a_wait_timeout_reports_the_last_value(namespace: Namespace) -> None:
     namespace.create(pod("a", nodeSelector={"no": "such-node"}))
     with pytest.raises(WaitTimeoutError, match=r"not within 1 s: pod .*/a is bound .*; last value: .*PodScheduled"):
         namespace.wait_bound("a", timeout=1)

@@ -1,4 +1,4 @@
-"""The whole way: an annotated workload in, a claim and a large enough device for each of its pods, no leftovers."""
+"""End to end: each pod of an annotated workload gets a claim and a large enough device; claims are cleaned up."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ LARGE = ("gpu-large-0", "gpu-large-1", "gpu-large-2")
 
 @pytest.fixture
 def devices(inventory: Inventory) -> str:
-    """A node with three devices on which the model fits, behind and among those on which it does not: too small, of
-    unknown memory, of other drivers."""
+    """A node with three devices that fit, among devices that do not: too small, of unknown memory, another driver's."""
     inventory.install(*nvidia.CLASSES, *example.CLASSES, *amd.CLASSES, *tpu.CLASSES)
     return inventory.node(
         nvidia.gpu("gpu-small", "4Gi"),
@@ -43,13 +42,13 @@ def devices(inventory: Inventory) -> str:
 
 @pytest.fixture(scope="module")
 def cluster(controlplane: ControlPlane) -> Iterator[Controller]:
-    with running_webhook_and_controller(controlplane) as ours:
-        yield ours
+    with running_webhook_and_controller(controlplane) as controller:
+        yield controller
 
 
-def with_devices(namespace: Namespace, count: int) -> None:
-    """Waits for so many pods, each bound, each with its own claim on a device of its own that is large enough."""
-    wait_for(f"{count} pods are there", namespace.pods, lambda pods: len(pods) == count)
+def wait_for_devices(namespace: Namespace, count: int) -> None:
+    """Waits for `count` bound pods, each with its own claim and its own device that is large enough."""
+    wait_for(f"{count} pods exist", namespace.pods, lambda pods: len(pods) == count)
     for made in namespace.pods():
         namespace.wait_bound(made["metadata"]["name"])
     claims = wait_each_pod_has_its_claim(namespace)
@@ -73,7 +72,7 @@ def test_each_pod_of_a_workload_gets_its_own_claim_and_a_device_that_is_large_en
 ) -> None:
     manifest, pods = WORKLOADS[kind]
     namespace.create(manifest)
-    with_devices(namespace, pods)
+    wait_for_devices(namespace, pods)
 
 
 def test_a_cron_job_gets_a_claim_for_each_run(
@@ -81,19 +80,19 @@ def test_a_cron_job_gets_a_claim_for_each_run(
 ) -> None:
     namespace.create(cron_job("nightly", ANNOTATED))
     if LONG_TESTS:
-        # Its own controller starts it at the next full minute.
+        # The CronJob controller starts it at the next full minute.
         wait_for("the CronJob has run", namespace.pods, timeout=90)
     else:
         controlplane.kubectl("create", "job", "run", "--from=cronjob/nightly", f"--namespace={namespace.name}").ok()
-    wait_for("a pod is there", namespace.pods)
-    with_devices(namespace, len(namespace.pods()))
+    wait_for("a pod exists", namespace.pods)
+    wait_for_devices(namespace, len(namespace.pods()))
     namespace.api.delete(namespace.path("CronJob", "nightly"))
 
 
-def test_a_device_that_would_break_scheduling_breaks_nothing(
+def test_a_device_without_memory_does_not_abort_scheduling(
     cluster: Controller, namespace: Namespace, inventory: Inventory
 ) -> None:
-    """The first device that the scheduler looks at publishes no memory: a selector without a guard ends right there."""
+    """The first device publishes no memory: an unguarded selector would fail on it."""
     inventory.install(*nvidia.CLASSES)
     inventory.node(nvidia.gpu("gpu-0", None), nvidia.gpu("gpu-1", "8Gi"))
     namespace.create(pod("llama", annotations=ANNOTATED))
@@ -101,7 +100,7 @@ def test_a_device_that_would_break_scheduling_breaks_nothing(
     assert [device.device for claim in namespace.claims() for device in allocated(claim)] == ["gpu-1"]
 
 
-def test_a_pod_that_fits_nowhere_waits_and_takes_no_device(
+def test_a_pod_that_fits_nowhere_stays_pending_without_a_device(
     cluster: Controller, namespace: Namespace, inventory: Inventory
 ) -> None:
     inventory.install(*nvidia.CLASSES, *example.CLASSES)
@@ -109,7 +108,7 @@ def test_a_pod_that_fits_nowhere_waits_and_takes_no_device(
     namespace.create(pod("llama", annotations=ANNOTATED))
     (claim,) = wait_each_pod_has_its_claim(namespace)
     wait_for(
-        "the scheduler has looked at the pod",
+        "the scheduler has tried the pod",
         lambda: namespace.pod("llama")["status"].get("conditions", []),
         lambda conditions: any(condition.get("reason") == "Unschedulable" for condition in conditions),
     )
@@ -117,24 +116,24 @@ def test_a_pod_that_fits_nowhere_waits_and_takes_no_device(
     assert "CEL" not in str(namespace.pod("llama")["status"])
 
 
-def test_the_claim_goes_away_when_its_pod_is_deleted(cluster: Controller, namespace: Namespace, devices: str) -> None:
+def test_the_claim_is_deleted_with_its_pod(cluster: Controller, namespace: Namespace, devices: str) -> None:
     namespace.create(pod("llama", annotations=ANNOTATED))
-    with_devices(namespace, 1)
+    wait_for_devices(namespace, 1)
     namespace.delete_pod("llama")
     namespace.wait_claims(0)
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_the_claim_goes_away_when_its_pod_is_finished(
+def test_the_claim_is_deleted_when_its_pod_completes(
     phase: str, cluster: Controller, namespace: Namespace, devices: str
 ) -> None:
     namespace.create(job("llama", ANNOTATED))
-    with_devices(namespace, 1)
+    wait_for_devices(namespace, 1)
     (made,) = namespace.pods()
     namespace.set_phase(made["metadata"]["name"], phase)
     namespace.wait_claims(0)
-    # The controller does not make another one for a pod that has ended.
-    consistently("no claim comes back", namespace.claims, lambda claims: not claims, seconds=2)
+    # The controller creates no claim for a completed pod.
+    consistently("no claim is created again", namespace.claims, lambda claims: not claims, seconds=2)
     assert namespace.pod(made["metadata"]["name"])["status"]["phase"] == phase
 
 
@@ -148,7 +147,7 @@ def test_five_rollouts_leave_as_many_claims_as_pods(
         annotations = {"rollout": str(rollout)}
         change = {"spec": {"template": {"metadata": {"annotations": annotations}}}}
         namespace.api.patch(namespace.path("Deployment", "llama"), change)
-        wait_for(f"rollout {rollout} is through", lambda: rolled_out(namespace), timeout=60)
+        wait_for(f"rollout {rollout} is complete", lambda: rolled_out(namespace), timeout=60)
         pods = namespace.pods()
         assert [made["metadata"]["annotations"]["rollout"] for made in pods] == [str(rollout)] * 3
     wait_each_pod_has_its_claim(namespace)
@@ -156,7 +155,7 @@ def test_five_rollouts_leave_as_many_claims_as_pods(
 
 
 def rolled_out(namespace: Namespace) -> bool:
-    """Plays the kubelets for a moment; whether the Deployment is then at rest with its three new pods."""
+    """Acts as the kubelets once. Whether the Deployment then has exactly its three new pods."""
     for made in namespace.pods():
         if made["spec"].get("nodeName") and made["status"]["phase"] == "Pending":
             namespace.set_phase(made["metadata"]["name"], "Running")

@@ -1,4 +1,4 @@
-"""A dry run shows what would be injected, and leaves nothing behind."""
+"""A dry run shows the injection and changes nothing."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ KINDS = ("Pod", "ResourceClaim", "ResourceClaimTemplate", "Event", "ConfigMap", 
 
 @pytest.fixture(scope="module")
 def cluster(controlplane: ControlPlane) -> Iterator[Controller]:
-    with running_webhook_and_controller(controlplane) as ours:
-        yield ours
+    with running_webhook_and_controller(controlplane) as controller:
+        yield controller
 
 
-def everything(namespace: Namespace) -> list[str]:
+def all_objects(namespace: Namespace) -> list[str]:
     """The names of all objects in the namespace."""
     return sorted(
         f"{kind}/{item['metadata']['name']}" for kind in KINDS for item in namespace.api.list(namespace.path(kind))
@@ -42,7 +42,7 @@ def annotated(namespace: Namespace) -> JsonObject:
 def test_a_server_side_dry_run_shows_the_injection_and_the_warning(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace
 ) -> None:
-    before = everything(namespace)
+    before = all_objects(namespace)
     result = controlplane.kubectl(
         "apply", "--dry-run=server", "--output=json", "--filename=-", input=annotated(namespace)
     ).ok()
@@ -52,33 +52,33 @@ def test_a_server_side_dry_run_shows_the_injection_and_the_warning(
     assert shown["spec"]["containers"][0]["resources"]["claims"] == [{"name": "modelfit"}]
     assert shown["metadata"]["labels"]["llmfit.ai/injected"] == "true"
     assert any("8Gi" in warning for warning in result.warnings)
-    consistently("nothing was left behind", lambda: everything(namespace), lambda seen: seen == before, seconds=3)
+    consistently("nothing was created", lambda: all_objects(namespace), lambda found: found == before, seconds=3)
 
 
 def test_a_diff_shows_the_injection_and_the_warning(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace
 ) -> None:
-    before = everything(namespace)
+    before = all_objects(namespace)
     result = controlplane.kubectl("diff", "--filename=-", input=annotated(namespace))
     # 1: there are differences; more than 1 is a failure.
     assert result.returncode == 1, result.stderr
     assert "resourceClaimName: llama-7b-claim-" in result.stdout
     assert "llmfit.ai/injected" in result.stdout
     assert any("8Gi" in warning for warning in result.warnings)
-    consistently("nothing was left behind", lambda: everything(namespace), lambda seen: seen == before, seconds=3)
+    consistently("nothing was created", lambda: all_objects(namespace), lambda found: found == before, seconds=3)
 
 
-def test_a_dry_run_of_an_annotation_that_is_wrong_says_so(
+def test_a_dry_run_reports_an_invalid_annotation(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace
 ) -> None:
-    wrong = annotated(namespace)
-    wrong["metadata"]["annotations"] = {"llmfit.ai/model-fit": '{"min_vram_gb": -8}'}
-    result = controlplane.kubectl("apply", "--dry-run=server", "--filename=-", input=wrong)
+    invalid = annotated(namespace)
+    invalid["metadata"]["annotations"] = {"llmfit.ai/model-fit": '{"min_vram_gb": -8}'}
+    result = controlplane.kubectl("apply", "--dry-run=server", "--filename=-", input=invalid)
     assert result.returncode != 0
     assert "min_vram_gb" in result.stderr
 
 
-def test_a_device_plugin_limit_is_told_once_though_the_api_server_makes_it_a_request_too(
+def test_a_device_plugin_limit_is_reported_once_although_it_is_defaulted_to_a_request(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace
 ) -> None:
     target = annotated(namespace)

@@ -1,6 +1,12 @@
-"""Everything at once, for minutes: `make soak MINUTES=n`, or MINUTES=n python -m tests.soak (2 and more).
+"""The soak test: load, restarts, rotations and hostile peers at once, for minutes.
 
-On one control plane, two webhooks behind one address and two controllers that own their certificate work under load
-(`load`) while they are disturbed (`disturbances`, `peers`); `run` puts it together, by a `plan` that says how much and
-how often. What was counted is a `record`, which also says what of it should not be; `table` prints it.
+`make soak MINUTES=n`, or `MINUTES=n python -m tests.soak` (at least 2). One control plane has two webhooks behind one
+Service and two controllers that manage the webhooks' certificate.
+
+`plan`              how much of everything, and how often
+`load`              creates pods and waits for their claims
+`disturbances`      restarts, kills, overload; `hostile_peers` connects to a webhook
+`monitor`           memory, certificates and logs, seen from outside
+`run`               puts it together
+`result`            what was counted, and which requirements are violated; `table` prints it
 """

@@ -10,19 +10,19 @@ from tests.soak.table import table
 
 
 def main() -> int:
-    """Runs for MINUTES and prints the table; 1 where something did not hold."""
+    """Runs for MINUTES and prints the table. Returns 1 if a requirement is violated."""
     minutes = float(os.environ.get("MINUTES", "10"))
     if minutes < 2:
-        print("soak: MINUTES must be 2 or more: the disturbances need their time", file=sys.stderr)
+        print("soak: MINUTES must be at least 2, for each disturbance to happen", file=sys.stderr)
         return 2
     plan = for_minutes(minutes)
-    print(f"soak: {minutes:g} minutes on a control plane of its own", flush=True)
+    print(f"soak: {minutes:g} minutes on its own control plane", flush=True)
     with ControlPlane() as plane:
-        record = run(plane, plan, lambda line: print(line, flush=True))
-    broken = record.broken(plan)
-    print(f"\n{table(record)}\n")
-    print("\n".join(["did not hold:", *broken]) if broken else "all that must hold held")
-    return 1 if broken else 0
+        result = run(plane, plan, lambda line: print(line, flush=True))
+    violations = result.violations(plan)
+    print(f"\n{table(result)}\n")
+    print("\n".join(["violated:", *violations]) if violations else "all requirements hold")
+    return 1 if violations else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""People who create annotated pods, and take each away once it has its claim."""
+"""Creates annotated pods and deletes each after its claim was created."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from testbed.namespaces import Namespace
 from testbed.pods import pod
 from testbed.waiting import WaitTimeoutError, wait_for
 
-LOOK_SECONDS = 0.5
-PATIENCE = 60.0
-"""For a claim: three times what it takes until another controller leads."""
+POLL_SECONDS = 0.5
+CLAIM_TIMEOUT = 60.0
+"""For a claim: three times the time until another controller leads."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class _Waiting:
     since: float
 
 
-class Customers(BackgroundThreads):
-    """`per_second` pods, not evenly, while inside the `with`; at its end the last ones are waited for."""
+class PodClients(BackgroundThreads):
+    """Creates `per_second` pods at random times inside the `with`. Its exit waits for the last claims."""
 
     def __init__(self, namespace: Namespace, *, per_second: float) -> None:
         self._namespace, self._per_second = namespace, per_second
@@ -35,48 +35,48 @@ class Customers(BackgroundThreads):
         self._waiting: dict[str, _Waiting] = {}
         self.admitted = 0
         self.refused: list[str] = []
-        """What those were told whose pod was not created."""
+        """The errors of pods that were not created."""
         self.not_injected = 0
         self.without_claim: list[str] = []
         self.claims_after: list[float] = []
-        """Seconds until each claim was there."""
+        """Seconds until each claim existed."""
         self.left: list[str] = []
         """Claims that outlived their pods."""
-        super().__init__([self._create, self._look])
+        super().__init__([self._create, self._poll])
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
         try:
-            self._namespace.wait_claims(0, timeout=PATIENCE)
+            self._namespace.wait_claims(0, timeout=CLAIM_TIMEOUT)
         except WaitTimeoutError:
             self.left = [claim["metadata"]["name"] for claim in self._namespace.claims()]
 
     def _create(self) -> None:
         while not self._stop.wait(random.expovariate(self._per_second)):
             try:
-                made = self._namespace.create(pod(generate_name="llama-", annotations=ANNOTATED))
+                created = self._namespace.create(pod(generate_name="llama-", annotations=ANNOTATED))
             except (ApiError, UnreachableError) as refusal:
                 self.refused.append(f"{time.strftime('%X')} {refusal}")
                 continue
             self.admitted += 1
-            name, uid = made["metadata"]["name"], made["metadata"]["uid"]
-            claims = made["spec"].get("resourceClaims")
+            name, uid = created["metadata"]["name"], created["metadata"]["uid"]
+            claims = created["spec"].get("resourceClaims")
             if claims:
                 self._waiting[name] = _Waiting(claims[0]["resourceClaimName"], uid, time.monotonic())
             else:
                 self.not_injected += 1
         self._done.set()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         while not (self._done.is_set() and not self._waiting):
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
             waiting = dict(self._waiting)
-            there = {(claim["metadata"]["name"], uid) for claim in self._claims() for uid in owner_uids([claim])}
+            existing = {(claim["metadata"]["name"], uid) for claim in self._claims() for uid in owner_uids([claim])}
             for name, each in waiting.items():
                 waited = time.monotonic() - each.since
-                if (each.claim, each.uid) in there:
+                if (each.claim, each.uid) in existing:
                     self.claims_after.append(waited)
-                elif waited > PATIENCE:
+                elif waited > CLAIM_TIMEOUT:
                     self.without_claim.append(name)
                 else:
                     continue

@@ -11,34 +11,34 @@ DAY = 86400
 
 @dataclass(frozen=True)
 class Plan:
-    """Times are in seconds. A pause between disturbances is drawn each time, from half of what is here to all of it."""
+    """Times are in seconds. Each pause between disturbances is random, from half of the value here to all of it."""
 
     seconds: float
-    """How long it all runs."""
+    """Duration of the run."""
     drain: float = 10
-    """The webhooks' time from SIGTERM to the end."""
+    """The webhooks' drainSeconds."""
     propagation: float = 8
-    """The certificate's: the pause between the steps of a rotation."""
+    """The pause between the steps of a certificate rotation."""
     reviews_per_second: float = 30
     idle: float = 30
-    """The longest pause between two reviews on a connection that is kept; others are used all the time."""
+    """The longest pause between two reviews on a keep-alive connection; pooled connections are used all the time."""
     pods_per_second: float = 3
     between_restarts: float = 24
     """With the drain, two a minute."""
     between_kills: float = 90
-    between_hostilities: float = 30
+    between_hostile_round: float = 30
     between_overloads: float = 60
     overload: float = 6
-    by_hand: float = 20
-    """When an operator takes the authority's key away."""
+    key_deletion: float = 20
+    """When an operator deletes the CA's key."""
     slowest: float = 1.0
-    """What a hundredth part of the reviews may take while the webhooks are not overloaded."""
+    """The largest p99 of the reviews without overload."""
     rotations: int = 1
-    """Authorities that must at least have been replaced at the end."""
+    """CAs that must be replaced at the end."""
 
     def certificates(self) -> Mapping[str, float]:
-        """The controllers' settings: lives as short as they can be while the leader is killed now and then, as a third
-        of a leaf's has to last until another one leads."""
+        """The controllers' settings. Lifetimes are as short as the kills allow: a third of a leaf's must last until
+        another controller leads."""
         leaf = max(90.0, 6 * self.propagation)
         return {
             "caLifetimeDays": 3 * leaf / DAY,
@@ -48,7 +48,7 @@ class Plan:
 
 
 def for_minutes(minutes: float) -> Plan:
-    """Two rotations in turn take four minutes."""
+    """Two consecutive rotations take four minutes."""
     return Plan(seconds=minutes * 60, rotations=2 if minutes >= 4 else 1)
 
 
@@ -59,10 +59,10 @@ SHORT = Plan(
     idle=2,
     between_restarts=9,
     between_kills=20,
-    between_hostilities=12,
+    between_hostile_round=12,
     between_overloads=16,
     overload=3,
-    by_hand=2,
+    key_deletion=2,
     slowest=math.inf,
 )
-"""At least one of everything, on a machine that may be busy with other things."""
+"""At least one of everything, on a machine that may be busy."""

@@ -1,4 +1,4 @@
-"""One run: everything is started, loaded, disturbed, counted and stopped."""
+"""One run: starts everything, puts it under load, disturbs it, counts and stops it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from testbed.review_clients import KeepAliveClients, ReviewClients
 from testbed.service import Service, running_webhook_service
 from testbed.waiting import WaitTimeoutError, wait_for
 from tests.soak.disturbances import CONNECTIONS, Disturbances
-from tests.soak.load import Customers
+from tests.soak.load import PodClients
+from tests.soak.monitor import Monitor, lines
 from tests.soak.plan import Plan
-from tests.soak.record import Record
+from tests.soak.result import SoakResult
 from tests.soak.table import line
-from tests.soak.watch import Watch, lines
 from tests.vendors import nvidia
 
 GPUS = 64
 CALM_SECONDS = 5.0
-"""Of load before the first disturbance and after the last: what memory is compared in."""
+"""Load without disturbances at the start and the end; the memory of the two is compared."""
 ROTATION_SECONDS = 60.0
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
-def run(plane: ControlPlane, plan: Plan, say: Say) -> Record:
-    """All of it; `say` is told a line a minute. Raises nothing for what does not hold: see `Record.broken`."""
+def run(plane: ControlPlane, plan: Plan, report: Report) -> SoakResult:
+    """Runs the plan and passes a progress line per minute to `report`. See `SoakResult.violations` for what failed."""
     environment = {"MODELFIT_DRAIN_SECONDS": str(plan.drain), "MODELFIT_MAX_CONNECTIONS": str(CONNECTIONS)}
     with hardware(plane) as namespace, running_webhook_service(plane, environment=environment) as service:
         settings = service.installation.settings(**plan.certificates())
@@ -43,19 +43,19 @@ def run(plane: ControlPlane, plan: Plan, say: Say) -> Record:
             for each in controllers:
                 each.start()
             service.wait_ready()
-            watch = Watch(service.installation, programs | {each.name: each for each in plane.processes()})
-            record = _load(plan, service, controllers, namespace, watch, say)
-            _stop(record, controllers)
+            monitor = Monitor(service.installation, programs | {each.name: each for each in plane.processes()})
+            result = _load(plan, service, controllers, namespace, monitor, report)
+            _stop(result, controllers)
         finally:
             for each in controllers:
                 each.process.kill()
-    record.lines = {name: lines(each) for name, each in programs.items()}
-    return record
+    result.lines = {name: lines(each) for name, each in programs.items()}
+    return result
 
 
 @contextmanager
 def hardware(plane: ControlPlane) -> Iterator[Namespace]:
-    """GPUs, and a namespace whose pods may have them."""
+    """Publishes GPUs and yields a namespace."""
     inventory = Inventory(plane.api())
     inventory.install(*nvidia.CLASSES)
     inventory.node(*(nvidia.gpu(f"gpu-{number}") for number in range(GPUS)))
@@ -68,32 +68,32 @@ def hardware(plane: ControlPlane) -> Iterator[Namespace]:
 
 
 def _load(
-    plan: Plan, service: Service, controllers: list[Controller], namespace: Namespace, watch: Watch, say: Say
-) -> Record:
-    """Everything at once, for the time of the plan."""
-    reviewers = ReviewClients(service.installation, [service.proxy], per_second=plan.reviews_per_second)
-    idlers = KeepAliveClients(service.installation, service.endpoints.pick_port, longest=plan.idle)
-    customers = Customers(namespace, per_second=plan.pods_per_second)
+    plan: Plan, service: Service, controllers: list[Controller], namespace: Namespace, monitor: Monitor, report: Report
+) -> SoakResult:
+    """Load and disturbances at once, for the duration of the plan."""
+    review_clients = ReviewClients(service.installation, [service.proxy], per_second=plan.reviews_per_second)
+    keep_alive_clients = KeepAliveClients(service.installation, service.endpoints.pick_port, longest=plan.idle)
+    pod_clients = PodClients(namespace, per_second=plan.pods_per_second)
     disturbances = Disturbances(service, controllers, plan)
-    record = Record()
+    result = SoakResult()
 
     def count() -> None:
-        record.seconds = time.monotonic() - began
-        record.sort([*reviewers.answered, *idlers.answered], disturbances.overloads)
-        record.failed = reviewers.failures + idlers.failures
-        record.admitted, record.refused = customers.admitted, customers.refused
-        record.not_injected, record.without_claim = customers.not_injected, customers.without_claim
-        record.claims_after, record.claims_left = customers.claims_after, customers.left
-        record.restarts, record.kills = disturbances.restarts, disturbances.kills
-        record.hostile, record.crowd = disturbances.hostile, disturbances.crowd
-        record.overloads = len(disturbances.overloads)
-        record.authorities, record.leaves = watch.replaced
-        record.memory, record.problems = watch.memory, disturbances.problems
+        result.seconds = time.monotonic() - began
+        result.sort([*review_clients.answered, *keep_alive_clients.answered], disturbances.overloads)
+        result.failed = review_clients.failures + keep_alive_clients.failures
+        result.admitted, result.refused = pod_clients.admitted, pod_clients.refused
+        result.not_injected, result.without_claim = pod_clients.not_injected, pod_clients.without_claim
+        result.claims_after, result.claims_left = pod_clients.claims_after, pod_clients.left
+        result.restarts, result.kills = disturbances.restarts, disturbances.kills
+        result.hostile, result.crowd = disturbances.hostile, disturbances.crowd
+        result.overloads = len(disturbances.overloads)
+        result.cas, result.leaves = monitor.replaced
+        result.memory, result.problems = monitor.memory, disturbances.problems
 
     began = time.monotonic()
-    with reviewers, idlers, customers, watch:
+    with review_clients, keep_alive_clients, pod_clients, monitor:
         time.sleep(CALM_SECONDS)
-        watch.begin()
+        monitor.begin()
         with disturbances:
             ends = began + plan.seconds - CALM_SECONDS
             minute = began + 60
@@ -101,19 +101,19 @@ def _load(
                 time.sleep(max(0.0, min(minute, ends) - now))
                 if time.monotonic() >= minute:
                     count()
-                    say(line(record))
+                    report(line(result))
                     minute += 60
         with suppress(WaitTimeoutError):
-            # One that waits for another controller to lead gets its time; if that is too little, the record tells.
-            wait_for("rotations are over", lambda: watch.replaced[0] >= plan.rotations, timeout=ROTATION_SECONDS)
+            # A rotation may have to wait for another leader. If that takes too long, the result has too few rotations.
+            wait_for("rotations are over", lambda: monitor.replaced[0] >= plan.rotations, timeout=ROTATION_SECONDS)
         time.sleep(CALM_SECONDS)
-        watch.end()
+        monitor.end()
     count()
-    return record
+    return result
 
 
-def _stop(record: Record, controllers: list[Controller]) -> None:
+def _stop(result: SoakResult, controllers: list[Controller]) -> None:
     for each in controllers:
         code = each.process.stop()
         if code != 0:
-            record.problems.append(f"a controller ended with code {code}")
+            result.problems.append(f"a controller exited with code {code}")

@@ -1,4 +1,4 @@
-"""A record as a table for people."""
+"""Prints a result as a table."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ from collections import Counter
 from collections.abc import Iterator
 
 from testbed.latency import percentile
-from tests.soak.record import MIB, Record
+from tests.soak.result import MIB, SoakResult
 
 
-def table(record: Record) -> str:
-    """Lines of a name and what was counted."""
-    rows = list(_rows(record))
+def table(result: SoakResult) -> str:
+    """One line per count."""
+    rows = list(_rows(result))
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:{width}}  {value}".rstrip() for name, value in rows)
 
 
-def line(record: Record) -> str:
-    """The essential, while it goes on."""
+def line(result: SoakResult) -> str:
+    """A progress line."""
     return (
-        f"{record.seconds / 60:.0f} min: {record.reviews:,} reviews ({len(record.failed)} failed), "
-        f"{record.admitted:,} pods ({len(record.refused)} refused), {record.restarts} restarts, {record.kills} kills, "
-        f"{record.authorities} rotations, {record.hostile.total():,} hostile connections, {record.overloads} overloads"
+        f"{result.seconds / 60:.0f} min: {result.reviews:,} reviews ({len(result.failed)} failed), "
+        f"{result.admitted:,} pods ({len(result.refused)} refused), {result.restarts} restarts, {result.kills} kills, "
+        f"{result.cas} rotations, {result.hostile.total():,} hostile connections, {result.overloads} overloads"
     )
 
 
-def _rows(record: Record) -> Iterator[tuple[str, str]]:
-    yield "time", f"{record.seconds / 60:.1f} minutes"
-    yield "reviews", f"{record.reviews:,}, of them {len(record.answered_in_overload):,} while overloaded"
-    yield "failed reviews", f"{len(record.failed)}"
-    yield "review, p50 / p99 / slowest", _times(record.answered)
-    yield "the same while overloaded", _times(record.answered_in_overload)
-    yield "pods admitted / refused", f"{record.admitted:,} / {len(record.refused)}"
-    yield "pods without claim", f"{record.not_injected + len(record.without_claim)}"
-    yield "claim there, p50 / p99 / last", _times(record.claims_after)
-    yield "claims left over", f"{len(record.claims_left)}"
-    yield "webhooks restarted", f"{record.restarts}"
-    yield "leading controllers killed", f"{record.kills}"
-    yield "authorities / leaves replaced", f"{record.authorities} / {record.leaves}"
-    yield "overloads", f"{record.overloads}: {_counts(record.crowd)}"
-    yield "hostile connections", f"{record.hostile.total():,}"
-    for name, count in record.hostile.most_common():
+def _rows(result: SoakResult) -> Iterator[tuple[str, str]]:
+    yield "time", f"{result.seconds / 60:.1f} minutes"
+    yield "reviews", f"{result.reviews:,}, of them {len(result.answered_in_overload):,} while overloaded"
+    yield "failed reviews", f"{len(result.failed)}"
+    yield "review, p50 / p99 / slowest", _times(result.answered)
+    yield "the same while overloaded", _times(result.answered_in_overload)
+    yield "pods admitted / refused", f"{result.admitted:,} / {len(result.refused)}"
+    yield "pods without claim", f"{result.not_injected + len(result.without_claim)}"
+    yield "claim there, p50 / p99 / last", _times(result.claims_after)
+    yield "claims left over", f"{len(result.claims_left)}"
+    yield "webhooks restarted", f"{result.restarts}"
+    yield "leading controllers killed", f"{result.kills}"
+    yield "CAs / leaves replaced", f"{result.cas} / {result.leaves}"
+    yield "overloads", f"{result.overloads}: {_counts(result.crowd)}"
+    yield "hostile connections", f"{result.hostile.total():,}"
+    for name, count in result.hostile.most_common():
         yield f"  {name}", f"{count:,}"
     yield "log lines", "reviews / others"
-    for name, lines in record.lines.items():
+    for name, lines in result.lines.items():
         yield f"  {name}", f"{lines.reviews:,} / {lines.others:,}"
     yield "memory", "start / most / end, MiB"
-    for name, memory in record.memory.items():
+    for name, memory in result.memory.items():
         yield f"  {name}", " / ".join(f"{each / MIB:.0f}" for each in (memory.start, memory.most, memory.end))
 
 

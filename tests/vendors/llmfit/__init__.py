@@ -1,13 +1,13 @@
-"""sympozium-ai/llmfit-dra: whatever llmfit detects on a node, GPUs, NPUs, the CPU and network cards, told by `kind`."""
+"""sympozium-ai/llmfit-dra: GPUs, NPUs, the CPU and network cards of a node, distinguished by `kind`."""
 
 from __future__ import annotations
 
 from testbed.devices import Attribute, Device, DeviceClass, optional_memory
 
 DRIVER = "llmfit.ai"
-_HERE = 'device.driver == "llmfit.ai"'
+_OF_DRIVER = 'device.driver == "llmfit.ai"'
 _HEALTHY = 'device.attributes["llmfit.ai"].healthy'
-_OURS = "!('vendorManaged' in device.attributes[\"llmfit.ai\"])"
+_NOT_VENDOR_MANAGED = "!('vendorManaged' in device.attributes[\"llmfit.ai\"])"
 
 
 def _kind(kind: str) -> str:
@@ -15,11 +15,11 @@ def _kind(kind: str) -> str:
 
 
 CLASSES = (
-    DeviceClass("llmfit.ai", f"{_HERE} && {_HEALTHY} && {_OURS}"),
-    DeviceClass("gpu.llmfit.ai", f"{_HERE} && {_kind('gpu')} && {_HEALTHY} && {_OURS}"),
-    DeviceClass("npu.llmfit.ai", f"{_HERE} && {_kind('npu')} && {_HEALTHY}"),
-    DeviceClass("cpu.llmfit.ai", f"{_HERE} && {_kind('cpu')}"),
-    DeviceClass("nic.llmfit.ai", f"{_HERE} && {_kind('nic')} && {_HEALTHY}"),
+    DeviceClass("llmfit.ai", f"{_OF_DRIVER} && {_HEALTHY} && {_NOT_VENDOR_MANAGED}"),
+    DeviceClass("gpu.llmfit.ai", f"{_OF_DRIVER} && {_kind('gpu')} && {_HEALTHY} && {_NOT_VENDOR_MANAGED}"),
+    DeviceClass("npu.llmfit.ai", f"{_OF_DRIVER} && {_kind('npu')} && {_HEALTHY}"),
+    DeviceClass("cpu.llmfit.ai", f"{_OF_DRIVER} && {_kind('cpu')}"),
+    DeviceClass("nic.llmfit.ai", f"{_OF_DRIVER} && {_kind('nic')} && {_HEALTHY}"),
 )
 
 
@@ -32,9 +32,9 @@ def gpu(
     bandwidth: int | None = None,
     model: str = "GeForce RTX 4090",
 ) -> Device:
-    """A GPU; None is a card whose memory llmfit does not know. `vendor_managed`: another driver hands it out.
+    """A GPU; None is a card whose memory llmfit does not know. `vendor_managed`: another driver allocates it.
     `bandwidth` is the attribute `memoryBandwidthGBs`, in GB/s."""
-    attributes: dict[str, Attribute] = {**_seen("gpu", model, healthy), "vendor": "nvidia", "backend": "cuda"}
+    attributes: dict[str, Attribute] = {**_attributes("gpu", model, healthy), "vendor": "nvidia", "backend": "cuda"}
     if vendor_managed:
         attributes["vendorManaged"] = True
     if bandwidth is not None:
@@ -43,19 +43,19 @@ def gpu(
 
 
 def npu(name: str, memory: str | None = None, *, healthy: bool = True) -> Device:
-    return Device(DRIVER, name, _seen("npu", "Ryzen AI", healthy), optional_memory(memory))
+    return Device(DRIVER, name, _attributes("npu", "Ryzen AI", healthy), optional_memory(memory))
 
 
 def cpu(name: str, memory: str = "128Gi", *, healthy: bool = True) -> Device:
     """The node's CPU as one device: its `memory` is the system's RAM, which a claim takes whole."""
-    return Device(DRIVER, name, _seen("cpu", "EPYC 9654", healthy), {"memory": memory})
+    return Device(DRIVER, name, _attributes("cpu", "EPYC 9654", healthy), {"memory": memory})
 
 
 def nic(name: str, *, healthy: bool = True) -> Device:
     """A network card: no memory."""
-    return Device(DRIVER, name, _seen("nic", "ConnectX-7", healthy))
+    return Device(DRIVER, name, _attributes("nic", "ConnectX-7", healthy))
 
 
-def _seen(kind: str, model: str, healthy: bool) -> dict[str, Attribute]:
-    seen: dict[str, Attribute] = {"kind": kind, "model": model, "healthy": healthy}
-    return seen if healthy else {**seen, "healthReason": "test"}
+def _attributes(kind: str, model: str, healthy: bool) -> dict[str, Attribute]:
+    attributes: dict[str, Attribute] = {"kind": kind, "model": model, "healthy": healthy}
+    return attributes if healthy else {**attributes, "healthReason": "test"}

@@ -71,19 +71,20 @@ def test_both_select_the_same_devices_on_random_inventories(trials: Trials, tmp_
     pairs = []
     for model in MODELS:
         for speed in SPEEDS:
-            theirs = yaml.safe_load(llmfit_output(tmp_path, "claim", model, "--min-tps", speed))["spec"]
-            ours = spec_of_annotation(llmfit_output(tmp_path, "--json", "claim", model, "--min-tps", speed), "llmfit")
-            pairs.append((theirs, ours))
+            command = ("claim", model, "--min-tps", speed)
+            from_llmfit = yaml.safe_load(llmfit_output(tmp_path, *command))["spec"]
+            from_profile = spec_of_annotation(llmfit_output(tmp_path, "--json", *command), "llmfit")
+            pairs.append((from_llmfit, from_profile))
     random = Random(11)  # noqa: S311 - reproducible
     planned = []
     for number in range(INVENTORIES):
-        devices, (theirs, ours) = inventory(random), pairs[number % len(pairs)]
-        for source, spec in (("theirs", theirs), ("ours", ours)):
+        devices, pair = inventory(random), pairs[number % len(pairs)]
+        for source, spec in zip(("llmfit", "profile"), pair, strict=True):
             planned.append(Trial(f"{number} first {source}", devices, [spec]))
             planned.append(Trial(f"{number} all {source}", devices, [allocate_all(spec)]))
     outcomes = trials.run(planned)
-    theirs_first = {name: outcome for name, outcome in outcomes.items() if name.endswith("theirs")}
-    ours_first = {name.replace("theirs", "ours"): outcome for name, outcome in theirs_first.items()}
-    assert {name: outcomes[name] for name in ours_first} == ours_first
-    sizes = {len(outcome[0]) for name, outcome in theirs_first.items() if isinstance(outcome[0], tuple)}
+    by_llmfit = {name.removesuffix(" llmfit"): each for name, each in outcomes.items() if name.endswith(" llmfit")}
+    by_profile = {name.removesuffix(" profile"): each for name, each in outcomes.items() if name.endswith(" profile")}
+    assert by_profile == by_llmfit
+    sizes = {len(outcome[0]) for outcome in by_llmfit.values() if isinstance(outcome[0], tuple)}
     assert len(sizes) >= 3, "the inventories do not tell claims apart"

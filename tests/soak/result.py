@@ -1,4 +1,4 @@
-"""What was counted while it all ran, and what of it must hold."""
+"""What was counted during a run, and the requirements that are violated."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 
 from testbed.latency import percentile
 from testbed.review_clients import AnsweredReview
-from tests.soak.peers import ACCEPTED_OLD_TLS, RESET
+from tests.soak.hostile_peers import ACCEPTED_OLD_TLS, RESET
 from tests.soak.plan import Plan
 
 MIB = 1 << 20
 AFTERMATH_SECONDS = 2.0
-"""In which reviews after an overload still wait for their turn."""
+"""For so long after an overload reviews may still be queued."""
 GROWTH, SPARE = 1.25, 8 * MIB
-"""What a program may have at the end: so many times what it began with, and so many bytes."""
+"""A program's memory at the end may be GROWTH times its memory at the start, plus SPARE bytes."""
 LINES_PER_EVENT = 12
-"""Log lines of a webhook that are no review, for each start and each certificate: whatever peers do, no more."""
+"""Log lines of a webhook beside reviews, per start and per certificate, whatever its peers send."""
 SHOWN = 5
 
 
 @dataclass
 class Lines:
-    """Of a program's log."""
+    """Lines of a program's log."""
 
     reviews: int = 0
     others: int = 0
@@ -31,7 +31,7 @@ class Lines:
 
 @dataclass
 class Memory:
-    """Resident bytes of a program: under load at the start, at most, and at the end."""
+    """Resident bytes of a program under load: at the start, at most, and at the end."""
 
     start: int
     most: int
@@ -39,12 +39,12 @@ class Memory:
 
 
 @dataclass
-class Record:
-    """Texts are of what went wrong; there should be none."""
+class SoakResult:
+    """Lists of strings hold errors and should be empty."""
 
     seconds: float = 0.0
     answered: list[float] = field(default_factory=list)
-    """Seconds that each review took while there was no overload."""
+    """Seconds per review without overload."""
     answered_in_overload: list[float] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     admitted: int = 0
@@ -56,24 +56,24 @@ class Record:
     claims_left: list[str] = field(default_factory=list)
     restarts: int = 0
     kills: int = 0
-    authorities: int = 0
-    """How many were replaced, up to the end of trust in them."""
+    cas: int = 0
+    """CAs that were replaced and are no longer trusted."""
     leaves: int = 0
-    """How many of the certificates that webhooks serve were."""
+    """Serving certificates that were replaced."""
     hostile: Counter[str] = field(default_factory=Counter)
     overloads: int = 0
     crowd: Counter[str] = field(default_factory=Counter)
     lines: dict[str, Lines] = field(default_factory=dict)
     memory: dict[str, Memory] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    """A program that ended by itself or not well, a worker that was lost, a disturbance that could not be made."""
+    """Programs that exited unexpectedly, lost workers, disturbances that failed."""
 
     @property
     def reviews(self) -> int:
         return len(self.answered) + len(self.answered_in_overload) + len(self.failed)
 
     def sort(self, answered: Sequence[AnsweredReview], overloads: Sequence[tuple[float, float]]) -> None:
-        """Takes the answered reviews, those during an overload (from when to when) apart from the others."""
+        """Stores the answered reviews, separated into those during an overload (start, end) and the others."""
         self.answered, self.answered_in_overload = [], []
         for each in answered:
             crowded = any(
@@ -81,51 +81,51 @@ class Record:
             )
             (self.answered_in_overload if crowded else self.answered).append(each.seconds)
 
-    def broken(self, plan: Plan) -> list[str]:
-        """What did not hold, as sentences; empty where all did."""
+    def violations(self, plan: Plan) -> list[str]:
+        """The violated requirements as sentences."""
         return [
-            *_some("failed reviews", self.failed),
-            *_some("pods refused", self.refused),
-            *_some("pods that never got their claim", self.without_claim),
-            *_some("claims that outlived their pods", self.claims_left),
+            *_listed("failed reviews", self.failed),
+            *_listed("pods refused", self.refused),
+            *_listed("pods that never got their claim", self.without_claim),
+            *_listed("claims that outlived their pods", self.claims_left),
             *self.problems,
             *([f"{self.not_injected} pods admitted without a claim in them"] if self.not_injected else []),
             *self._slow(plan),
-            *self._absent(plan),
-            *self._talkative(),
-            *self._grown(),
+            *self._too_few(plan),
+            *self._excessive_logs(),
+            *self._memory_growth(),
         ]
 
     def _slow(self, plan: Plan) -> list[str]:
         slowest = percentile(self.answered, 99)
         return [f"p99 of the reviews {slowest:.2f} s without overload"] if slowest >= plan.slowest else []
 
-    def _absent(self, plan: Plan) -> list[str]:
-        """What did not happen often enough to have shown anything."""
-        wanted = {
+    def _too_few(self, plan: Plan) -> list[str]:
+        """What happened too seldom for the run to prove anything."""
+        required = {
             "reviews": (self.reviews, int(plan.reviews_per_second * plan.seconds * 0.5)),
             "pods": (self.admitted, int(plan.pods_per_second * plan.seconds * 0.5)),
             "restarts": (self.restarts, 2),
             "controllers killed": (self.kills, 1),
-            "authorities replaced": (self.authorities, plan.rotations),
+            "CAs replaced": (self.cas, plan.rotations),
             "certificates replaced": (self.leaves, plan.rotations),
             "overloads": (self.overloads, 1),
             "connections reset": (self.hostile[RESET], 1000),
         }
-        found = [f"only {count} {what}, want {least}" for what, (count, least) in wanted.items() if count < least]
+        found = [f"only {count} {what}, want {least}" for what, (count, least) in required.items() if count < least]
         accepted = self.hostile[ACCEPTED_OLD_TLS]
         return found + ([f"{accepted} peers with an old TLS version were accepted"] if accepted else [])
 
-    def _talkative(self) -> list[str]:
+    def _excessive_logs(self) -> list[str]:
         webhooks = {name: lines for name, lines in self.lines.items() if lines.reviews}
         most = LINES_PER_EVENT * (self.restarts + self.leaves + 1)
         return [
-            f"{name} logged {lines.others} lines that are no review, want at most {most}"
+            f"{name} logged {lines.others} lines beside reviews, want at most {most}"
             for name, lines in webhooks.items()
             if lines.others > most
         ]
 
-    def _grown(self) -> list[str]:
+    def _memory_growth(self) -> list[str]:
         return [
             f"{name} has {memory.end / MIB:.0f} MiB at the end, and had {memory.start / MIB:.0f}"
             for name, memory in self.memory.items()
@@ -133,7 +133,7 @@ class Record:
         ]
 
 
-def _some(what: str, found: list[str]) -> list[str]:
+def _listed(what: str, found: list[str]) -> list[str]:
     if not found:
         return []
     more = [f"  … and {len(found) - SHOWN} more"] if len(found) > SHOWN else []

@@ -1,5 +1,5 @@
-"""Peers that a webhook is to survive: `hostilities` and `crowd` talk to the one at a port, and count by name what they
-did. Run them `apart`, so that they do not slow down those who measure."""
+"""Peers that a webhook must survive. `hostile_round` and `crowd` connect to the webhook at a port and count what they
+sent. Run them with `in_own_process`, so that they do not slow down the measuring threads."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from tests.wire.peers import client_hello, count_accepted, post_request, read_re
 
 RESET = "connect and reset"
 ACCEPTED_OLD_TLS = "old TLS, accepted"
-"""What must never be counted."""
-NOBODY = "nobody there"
-"""The webhook was restarted just then."""
+"""Must stay 0."""
+NOT_LISTENING = "not listening"
+"""The webhook was restarting."""
 
-PATIENCE = 15.0
+TIMEOUT = 15.0
 RESETS, OTHERS, SILENT, SLOW = 1000, 10, 64, 10
-"""Those that are silent and slow stay, and are half as many as a webhook lets in here."""
+"""Silent and slow peers stay connected; together they are half of the webhook's maxConnections."""
 SLOW_SECONDS = 4.0
 
 
-def apart(act: Callable[..., Mapping[str, int]], *arguments: object) -> Mapping[str, int]:
-    """What `act` counts, in a process of its own."""
+def in_own_process(act: Callable[..., Mapping[str, int]], *arguments: object) -> Mapping[str, int]:
+    """Runs `act` in its own process and returns its counts."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
         return process.submit(act, *arguments).result()
 
 
-def hostilities(port: int) -> Mapping[str, int]:
-    """One round of everything that is no review."""
+def hostile_round(port: int) -> Mapping[str, int]:
+    """One round of connections without a valid review."""
     done: Counter[str] = Counter()
-    slow = [threading.Thread(target=_drip, args=(port,)) for _ in range(SLOW)]
+    slow = [threading.Thread(target=_send_slowly, args=(port,)) for _ in range(SLOW)]
     for thread in slow:
         thread.start()
-    done["a byte now and then"] += SLOW
+    done["slow, byte by byte"] += SLOW
     with ExitStack() as silent:
         for number in range(SILENT):
-            done[_attempt("silent, or half a ClientHello", lambda: _stay(port, silent, number % 2))] += 1  # noqa: B023
+            done[_attempt("silent, or half a ClientHello", lambda: _hold(port, silent, number % 2))] += 1  # noqa: B023
         for name, times, act in _kinds():
             for _ in range(times):
                 done[_attempt(name, lambda: act(port))] += 1  # noqa: B023
@@ -57,7 +57,7 @@ def hostilities(port: int) -> Mapping[str, int]:
 
 
 def _kinds() -> list[tuple[str, int, Callable[[int], str | None]]]:
-    """What each sends that does not stay: its name, how many there are, and the deed, which may give another name."""
+    """Peers that disconnect: name, number and action, which may return another name to count."""
     return [
         (RESET, RESETS, lambda port: reset(_connect(port))),
         ("plain HTTP", OTHERS, _plain_http),
@@ -65,8 +65,8 @@ def _kinds() -> list[tuple[str, int, Callable[[int], str | None]]]:
         ("random bytes", OTHERS, lambda port: send_and_close(_connect(port), os.urandom(500))),
         ("random bytes over TLS", OTHERS, lambda port: send_and_close(_tls(port), os.urandom(500))),
         ("half a request", OTHERS, lambda port: send_and_close(_tls(port), post_request()[:-10])),
-        ("gone before the answer", OTHERS, lambda port: send_and_close(_tls(port), post_request())),
-        ("3 MB of no JSON", OTHERS, _three_megabytes),
+        ("closed before the answer", OTHERS, lambda port: send_and_close(_tls(port), post_request())),
+        ("3 MB that is not JSON", OTHERS, _three_megabytes),
     ]
 
 
@@ -74,11 +74,11 @@ def _attempt(name: str, act: Callable[[], str | None]) -> str:
     try:
         return act() or name
     except (OSError, EOFError):
-        return NOBODY
+        return NOT_LISTENING
 
 
 def crowd(port: int, clients: int, seconds: float) -> Mapping[str, int]:
-    """So many clients that review without a pause, each time over a new connection, which it keeps for a moment."""
+    """Clients that send reviews without a pause, each over a new connection that they keep for 0.1 seconds."""
     done: Counter[str] = Counter()
     ends = time.monotonic() + seconds
 
@@ -101,14 +101,14 @@ def crowd(port: int, clients: int, seconds: float) -> Mapping[str, int]:
 
 
 def _connect(port: int) -> socket.socket:
-    return socket.create_connection((LOOPBACK, port), timeout=PATIENCE)
+    return socket.create_connection((LOOPBACK, port), timeout=TIMEOUT)
 
 
 def _tls(port: int) -> ssl.SSLSocket:
     return unverified_tls_context().wrap_socket(_connect(port))
 
 
-def _stay(port: int, silent: ExitStack, begins: int) -> None:
+def _hold(port: int, silent: ExitStack, begins: int) -> None:
     peer = silent.enter_context(_connect(port))
     if begins:
         peer.sendall(client_hello()[:100])
@@ -140,8 +140,8 @@ def _three_megabytes(port: int) -> None:
         read_response(peer)
 
 
-def _drip(port: int) -> None:
-    """Stops by itself before the server's patience ends, so that the two take turns at ending it."""
+def _send_slowly(port: int) -> None:
+    """Stops shortly before the server's timeout, so that either side may close first."""
     with contextlib.suppress(OSError), _tls(port) as peer:
         pieces = [bytes([byte]) for byte in post_request()]
         count_accepted(peer, pieces[: int(SLOW_SECONDS / 0.2)], pause=0.2)

@@ -1,4 +1,4 @@
-"""What is looked at from outside: memory, certificates, logs."""
+"""Samples memory, certificates and logs from outside."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from cryptography import x509
 from testbed.api import ApiError, UnreachableError
 from testbed.certified import Installation
 from testbed.processes import Process, ProcessExitedError
-from tests.soak.record import Lines, Memory
+from tests.soak.result import Lines, Memory
 
 
-class Watch:
-    """Looks now and then at how much memory each process has, and at what the Secret holds. A context manager."""
+class Monitor:
+    """Samples every second the memory of each process and the content of the Secret. A context manager."""
 
     def __init__(self, installation: Installation, processes: Mapping[str, Process]) -> None:
         self._installation, self._processes = installation, processes
-        self._authorities: set[x509.Certificate] = set()
+        self._cas: set[x509.Certificate] = set()
         self._trusted: set[x509.Certificate] = set()
         self._leaves: set[bytes] = set()
         self.memory: dict[str, Memory] = {}
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._look_now_and_then, daemon=True)
+        self._thread = threading.Thread(target=self._sample, daemon=True)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Monitor:
         self._thread.start()
         return self
 
@@ -36,22 +36,22 @@ class Watch:
 
     @property
     def replaced(self) -> tuple[int, int]:
-        """How many authorities were there and are gone, and how many leaves."""
-        return len(self._authorities - self._trusted), len(self._leaves) - 1
+        """How many CAs are no longer trusted, and how many leaves were replaced."""
+        return len(self._cas - self._trusted), len(self._leaves) - 1
 
     def begin(self) -> None:
-        """What a process has now is what it starts with."""
+        """Records the memory at the start."""
         for name, process in self._processes.items():
             resident = process.memory()
             self.memory[name] = Memory(resident, resident, resident)
 
     def end(self) -> None:
-        """What it has now is what it ends with."""
+        """Records the memory at the end."""
         for name, memory in self.memory.items():
             memory.end = self._processes[name].memory()
             memory.most = max(memory.most, memory.end)
 
-    def _look_now_and_then(self) -> None:
+    def _sample(self) -> None:
         while not self._stop.wait(1.0):
             for name, memory in list(self.memory.items()):
                 try:
@@ -64,12 +64,12 @@ class Watch:
             except (ApiError, UnreachableError):
                 continue
             self._trusted = set(x509.load_pem_x509_certificates(data["ca.crt"]))
-            self._authorities |= self._trusted
+            self._cas |= self._trusted
             self._leaves.add(data["tls.crt"])
 
 
 def lines(process: Process) -> Lines:
-    """Those of its log."""
+    """Counts the lines of its log."""
     counted = Lines()
     for line in process.output().splitlines():
         try:
