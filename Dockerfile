@@ -1,8 +1,8 @@
 # syntax=docker/dockerfile:1
-# One image for the webhook, the controller and the commands: docker build -t modelfit .
+# The image of the webhook, the controller and the CLI: docker build -t modelfit .
 #
-# Every version is written here, so that the same commit gives the same image; tests/server/test_image.py compares the
-# list with what the project needs.
+# All versions are pinned, so that a commit always builds the same image. tests/server/test_image.py compares the list
+# with the dependencies in pyproject.toml.
 ARG PYTHON=3.13-slim-trixie
 
 FROM python:${PYTHON} AS build
@@ -58,7 +58,7 @@ WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY webhook webhook
 COPY certs certs
-# No pip in what is copied on. Compiled here, as the root file system of a pod is read-only.
+# Without pip in the environment. Compiled at build time, because the root file system of a pod is read-only.
 RUN python -m venv --without-pip /opt/modelfit \
     && PIP_CONSTRAINT=/constraints.txt python -m pip --python /opt/modelfit/bin/python install --no-cache-dir --no-compile . \
     && /opt/modelfit/bin/python -m compileall -q /opt/modelfit/lib
@@ -76,9 +76,9 @@ LABEL org.opencontainers.image.title="modelfit" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-# Any other number will do too: nothing is written but to memory.
+# Any other user id works too: the processes write to memory only.
 USER 65532:65532
 EXPOSE 8443
-# Process number 1 is the server itself, so that SIGTERM reaches it.
+# The server runs as process 1 and receives SIGTERM.
 ENTRYPOINT ["modelfit"]
 CMD ["--help"]

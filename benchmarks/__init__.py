@@ -1,1 +1,1 @@
-"""Measurements, side by side and as ratios: absolute figures say more about the machine than about the code."""
+"""Benchmarks. They compare servers side by side and report ratios, which depend less on the machine than rates."""

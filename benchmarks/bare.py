@@ -1,6 +1,7 @@
-"""Bare Flask answering a constant, under the webhook's own gunicorn settings: what it is measured against.
+"""The baseline of the webhook benchmark: a Flask application that returns a constant, with the webhook's gunicorn
+settings.
 
-`python -m benchmarks.bare PORT CERT KEY WORKERS [STOCK]`; with STOCK the worker is gunicorn's own gevent worker.
+`python -m benchmarks.bare PORT CERT KEY WORKERS [STOCK]`. With STOCK it runs in gunicorn's own gevent worker.
 """
 
 import sys
@@ -15,21 +16,22 @@ from webhook.settings import Settings
 CONSTANT = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"","allowed":true}}'
 
 
-class Bare(Server):
-    """The webhook's server, with another application in it."""
+class BareServer(Server):
+    """The webhook's server with another application."""
 
-    stock = False
+    certificate_files: tuple[Path, Path]
+    use_stock_worker = False
 
     def load_config(self) -> None:
-        """The webhook's settings."""
+        """The webhook's gunicorn settings."""
         super().load_config()
-        if self.stock:
+        if self.use_stock_worker:
             self.cfg.set("worker_class", "gevent")
-            self.cfg.set("certfile", str(self.files[0]))
-            self.cfg.set("keyfile", str(self.files[1]))
+            self.cfg.set("certfile", str(self.certificate_files[0]))
+            self.cfg.set("keyfile", str(self.certificate_files[1]))
 
     def load(self) -> Flask:
-        """The constant."""
+        """The application."""
         app = Flask("bare")
         app.add_url_rule("/mutate", "mutate", lambda: Response(CONSTANT, mimetype="application/json"), methods=["POST"])
         return app
@@ -40,9 +42,10 @@ def main() -> None:
     port, certificate, key, workers, *stock = sys.argv[1:]
     settings = Settings.model_validate({"drainSeconds": 0})
     logs.configure("error")
-    Bare.files = (Path(certificate), Path(key))
-    Bare.stock = bool(stock)
-    Bare(settings, int(workers), listen("127.0.0.1", int(port)), Bare.files).run()
+    # Class attributes, because the base class's constructor loads the configuration.
+    BareServer.certificate_files = (Path(certificate), Path(key))
+    BareServer.use_stock_worker = bool(stock)
+    BareServer(settings, int(workers), listen("127.0.0.1", int(port)), BareServer.certificate_files).run()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""How fast claims come: the controller against kube-controller-manager's templates, and against a bare loop.
+"""Throughput of the controller compared with ResourceClaimTemplates and with a bare loop.
 
-`python -m benchmarks.claims [PODS]`, with the test control plane built (`make controlplane`). Prints two ratios, each
-of measurements made in turns on the same control plane:
+`python -m benchmarks.claims [PODS]` needs the test control plane (`make controlplane`). It prints two ratios, each of
+measurements that alternate on one control plane:
 
-- a burst of annotated pods, until the last claim exists, against the same burst of pods that name a
-  ResourceClaimTemplate written by hand, whose claims kube-controller-manager makes at its default settings;
-- claims a second of the controller, for pods that wait already, against a loop that does nothing but create the same
-  claims through the same client with as many threads.
+- the time from a burst of annotated pods to their last claim, compared with the same burst of pods that reference a
+  ResourceClaimTemplate, whose claims kube-controller-manager creates with its default settings;
+- the controller's claims per second for existing pods, compared with a loop that creates the same claims through the
+  same client with the same number of threads, and does nothing else.
 """
 
 import multiprocessing
@@ -37,17 +37,17 @@ FIT = '{"model": "llama-7b", "min_ram_gb": 1, "min_vram_gb": 8}'
 CLIENTS = 16
 """Threads that create the burst's pods."""
 ROUNDS = 3
-"""Of the second comparison; the middle one counts."""
+"""Rounds of the second comparison; the result is their median."""
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Prints both ratios."""
     pods = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    with measured_plane() as (plane, ours):
+    with measured_plane() as (plane, modelfit):
         print(f"{pods} pods, {CLIENTS} clients")
-        ratio = against_templates(plane, ours, pods)
+        ratio = against_templates(plane, modelfit, pods)
         print(f"templates / modelfit: {ratio:.1f}\n")
-        print(f"modelfit / bare loop: {against_bare_loop(plane, ours, pods):.2f}")
+        print(f"modelfit / bare loop: {against_bare_loop(plane, modelfit, pods):.2f}")
 
 
 @contextmanager
@@ -57,51 +57,51 @@ def measured_plane() -> Iterator[tuple[ControlPlane, Controller]]:
         Inventory(plane.api()).install(*nvidia.CLASSES)
         server = webhook_server()
         server.start()
-        ours = controller(plane, environment=NO_LEADER_ELECTION | {"MODELFIT_LOG_LEVEL": "warning"})
+        modelfit = controller(plane, environment=NO_LEADER_ELECTION | {"MODELFIT_LOG_LEVEL": "warning"})
         try:
             with registered(plane, server.url, server.files.ca.read_bytes()):
-                yield plane, ours
+                yield plane, modelfit
         finally:
-            ours.process.kill()
+            modelfit.process.kill()
             server.process.kill()
 
 
-def against_templates(plane: ControlPlane, ours: Controller, pods: int) -> float:
-    """How many times longer the claims of a burst take from templates than from the controller."""
-    ours.start()
+def against_templates(plane: ControlPlane, modelfit: Controller, pods: int) -> float:
+    """The time of a burst with templates divided by its time with the controller."""
+    modelfit.start()
     with fresh_namespace(plane) as namespace:
-        mine = burst(namespace, pods, pod(generate_name="ours-", annotations={ANNOTATION: FIT}))
-    ours.process.stop()
+        modelfit_seconds = measure_burst(namespace, pods, pod(generate_name="modelfit-", annotations={ANNOTATION: FIT}))
+    modelfit.process.stop()
     with fresh_namespace(plane) as namespace:
         namespace.create(template())
-        theirs = burst(namespace, pods, pod(generate_name="template-", templates={"gpu": "llama"}))
-    print(f"modelfit {mine:.2f} s, templates {theirs:.2f} s until the last claim")
-    return theirs / mine
+        template_seconds = measure_burst(namespace, pods, pod(generate_name="template-", templates={"gpu": "llama"}))
+    print(f"until the last claim: modelfit {modelfit_seconds:.2f} s, templates {template_seconds:.2f} s")
+    return template_seconds / modelfit_seconds
 
 
-def against_bare_loop(plane: ControlPlane, ours: Controller, pods: int, rounds: int = ROUNDS) -> float:
-    """The controller's claims a second, as a part of the bare loop's."""
+def against_bare_loop(plane: ControlPlane, modelfit: Controller, pods: int, rounds: int = ROUNDS) -> float:
+    """The controller's claims per second divided by the bare loop's."""
     ratios = []
     for _ in range(rounds):
         with fresh_namespace(plane) as namespace:
-            waiting(namespace, pods)
-            mine = rate(namespace, pods, ours.process.start)
-            ours.process.stop()
+            create_pods_without_claims(namespace, pods)
+            modelfit_rate = measure_rate(namespace, pods, modelfit.process.start)
+            modelfit.process.stop()
         with fresh_namespace(plane) as namespace:
-            manifests = [claim(made) for made in waiting(namespace, pods)]
-            # A process of its own, as the controller is.
+            manifests = [build_claim(pod) for pod in create_pods_without_claims(namespace, pods)]
+            # In a separate process, as the controller.
             arguments = (str(plane.kubeconfig()), manifests)
             loop = multiprocessing.get_context("spawn").Process(target=bare_loop, args=arguments)
-            bare = rate(namespace, pods, loop.start)
+            bare_rate = measure_rate(namespace, pods, loop.start)
             loop.join()
-        print(f"modelfit {mine:.0f} claims/s, bare loop {bare:.0f} claims/s")
-        ratios.append(mine / bare)
+        print(f"modelfit {modelfit_rate:.0f} claims/s, bare loop {bare_rate:.0f} claims/s")
+        ratios.append(modelfit_rate / bare_rate)
     return statistics.median(ratios)
 
 
 @contextmanager
 def fresh_namespace(plane: ControlPlane) -> Iterator[Namespace]:
-    """A namespace, and nothing of it afterwards."""
+    """A namespace until the end of the block."""
     namespace = Namespace(plane.api())
     try:
         yield namespace
@@ -109,68 +109,68 @@ def fresh_namespace(plane: ControlPlane) -> Iterator[Namespace]:
         namespace.close()
 
 
-def burst(namespace: Namespace, pods: int, manifest: JsonObject) -> float:
-    """Seconds from the first pod until the last claim of a burst."""
-    began = time.monotonic()
+def measure_burst(namespace: Namespace, pods: int, manifest: JsonObject) -> float:
+    """Creates pods concurrently. Returns the seconds from the first pod to the last claim."""
+    started = time.monotonic()
     with ThreadPoolExecutor(CLIENTS) as clients:
         created = clients.map(lambda _: namespace.create(manifest), range(pods))
         assert sum(1 for _ in created) == pods
     wait_for_claims(namespace, pods)
-    return time.monotonic() - began
+    return time.monotonic() - started
 
 
-def waiting(namespace: Namespace, pods: int) -> list[JsonObject]:
-    """So many injected pods without claims."""
+def create_pods_without_claims(namespace: Namespace, pods: int) -> list[JsonObject]:
+    """Creates injected pods while no controller runs."""
     manifest = pod(generate_name="waiting-", annotations={ANNOTATION: FIT})
     with ThreadPoolExecutor(CLIENTS) as clients:
         return list(clients.map(lambda _: namespace.create(manifest), range(pods)))
 
 
-def rate(namespace: Namespace, pods: int, start: Callable[[], None]) -> float:
-    """Claims a second, from the first tenth of them to the last: starting up does not count."""
+def measure_rate(namespace: Namespace, pods: int, start: Callable[[], None]) -> float:
+    """Claims per second after `start`, measured from the first tenth to the last to exclude the startup."""
     start()
     tenth = pods // 10
-    there, began = wait_for_claims(namespace, tenth)
-    last, ended = wait_for_claims(namespace, pods)
-    return (last - there) / (ended - began)
+    first_count, first_at = wait_for_claims(namespace, tenth)
+    last_count, last_at = wait_for_claims(namespace, pods)
+    return (last_count - first_count) / (last_at - first_at)
 
 
 def wait_for_claims(namespace: Namespace, count: int) -> tuple[int, float]:
-    """How many there were when there were enough, and when that was."""
+    """Waits for at least `count` claims. Returns their number and the time."""
 
-    def look() -> tuple[int, float]:
-        # One object and the number of those that are left: the look costs the API server nothing.
+    def count_claims() -> tuple[int, float]:
+        # Lists one object and uses the count of the remaining ones, which is cheap for the API server.
         answer = namespace.api.get(namespace.path("ResourceClaim"), limit="1")
         left = answer["metadata"].get("remainingItemCount", 0)
         return len(answer["items"]) + int(left), time.monotonic()
 
-    return wait_for(f"{count} claims are there", look, lambda seen: seen[0] >= count, timeout=300, every=0.02)
+    return wait_for(f"{count} claims", count_claims, lambda counted: counted[0] >= count, timeout=300, every=0.02)
 
 
-def claim(made: JsonObject) -> JsonObject:
-    """The claim that the controller would make for the pod."""
-    wanted = claims.build_pod_claim(made["metadata"], Settings().admission_config())
-    assert wanted is not None
-    return dict(wanted)
+def build_claim(pod: JsonObject) -> JsonObject:
+    """The claim that the controller creates for the pod."""
+    manifest = claims.build_pod_claim(pod["metadata"], Settings().admission_config())
+    assert manifest is not None
+    return dict(manifest)
 
 
 def bare_loop(kubeconfig: str, manifests: list[JsonObject]) -> None:
-    """Creates them through the controller's client with as many threads as it has workers; does nothing else."""
+    """Creates the claims through the controller's client with as many threads as it has workers."""
     workers = Settings().claim_workers
-    api = Api(client_config.from_kubeconfig(kubeconfig), connections=workers, user_agent="bare-loop")
+    api = Api(client_config.load_kubeconfig(kubeconfig), connections=workers, user_agent="bare-loop")
 
     def create(manifest: JsonObject) -> None:
-        where = path("resource.k8s.io/v1", "resourceclaims", manifest["metadata"]["namespace"])
-        api.call("POST", where, body=manifest, accept=METADATA)
+        url_path = path("resource.k8s.io/v1", "resourceclaims", manifest["metadata"]["namespace"])
+        api.call("POST", url_path, body=manifest, accept=METADATA)
 
     with ThreadPoolExecutor(workers) as loop:
         list(loop.map(create, manifests))
 
 
 def template() -> JsonObject:
-    """A ResourceClaimTemplate of the same request, as one writes it by hand."""
+    """A ResourceClaimTemplate with the same request."""
     annotations = {ANNOTATION: FIT, constants.CLAIM: "llama-7b-claim-0123456789"}
-    request = claim({"metadata": {"annotations": annotations, "namespace": "any", "name": "any", "uid": "any"}})
+    request = build_claim({"metadata": {"annotations": annotations, "namespace": "any", "name": "any", "uid": "any"}})
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaimTemplate",

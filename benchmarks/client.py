@@ -1,8 +1,8 @@
-"""A client that costs little: raw TLS sockets that send one prepared request again and again.
+"""A load generator that uses little CPU: raw TLS sockets that repeat a prepared request.
 
-`python -m benchmarks.client CA CONNECTIONS`, as a process of its own; then a line `PORT SECONDS` on standard input for
-each measurement, answered by a line `ANSWERS SECONDS`. Each has connections of its own, made before its time begins:
-which of several workers gets how many is chance, and would else be the same chance in every round.
+`python -m benchmarks.client CA CONNECTIONS` reads a line `PORT SECONDS` from standard input for each measurement and
+prints a line `RESPONSES SECONDS`. Each measurement opens new connections before its time starts, because their
+distribution over several workers is random and would otherwise be the same in every round.
 """
 
 import socket
@@ -14,8 +14,8 @@ from contextlib import closing
 from benchmarks import reviews
 
 
-class Peer:
-    """Connections to one port, each with a request on its way at any time."""
+class LoadGenerator:
+    """Connections to one port, each with one request in flight."""
 
     def __init__(self, port: int, context: ssl.SSLContext, connections: int) -> None:
         self._request = reviews.request(f"127.0.0.1:{port}", "/mutate")
@@ -26,19 +26,19 @@ class Peer:
             each.close()
 
     def drive(self, seconds: float) -> tuple[int, float]:
-        """Sends for so long; answers received, and the seconds that they took."""
+        """Sends requests for `seconds`. Returns the number of responses and the time that they took."""
         started = time.perf_counter()
-        answers = 0
+        responses = 0
         for each in self._sockets:
             each.sendall(self._request)
         while time.perf_counter() < started + seconds:
             for each in self._sockets:
                 receive(each)
                 each.sendall(self._request)
-            answers += len(self._sockets)
+            responses += len(self._sockets)
         for each in self._sockets:
             receive(each)
-        return answers + len(self._sockets), time.perf_counter() - started
+        return responses + len(self._sockets), time.perf_counter() - started
 
 
 def _connect(port: int, context: ssl.SSLContext) -> ssl.SSLSocket:
@@ -48,20 +48,20 @@ def _connect(port: int, context: ssl.SSLContext) -> ssl.SSLSocket:
 
 
 def receive(connection: ssl.SSLSocket) -> bytes:
-    """One answer, whole. Raises RuntimeError where it is not a 200."""
+    """The body of the next response. Raises RuntimeError if its status is not 200."""
     data = connection.recv(65536)
     while b"\r\n\r\n" not in data:
-        data += _more(connection)
+        data += _receive_bytes(connection)
     header, _, body = data.partition(b"\r\n\r\n")
     length = int(header.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
     while len(body) < length:
-        body += _more(connection)
+        body += _receive_bytes(connection)
     if not header.startswith(b"HTTP/1.1 200"):
         raise RuntimeError(f"{header!r} {body!r}")
     return body
 
 
-def _more(connection: ssl.SSLSocket) -> bytes:
+def _receive_bytes(connection: ssl.SSLSocket) -> bytes:
     data = connection.recv(65536)
     if not data:
         raise RuntimeError("the connection was closed")
@@ -69,14 +69,14 @@ def _more(connection: ssl.SSLSocket) -> bytes:
 
 
 def main() -> None:
-    """Measures until its standard input ends."""
-    authority, connections = sys.argv[1:]
-    context = ssl.create_default_context(cafile=authority)
+    """Measures until standard input ends."""
+    ca_file, connections = sys.argv[1:]
+    context = ssl.create_default_context(cafile=ca_file)
     for line in sys.stdin:
         port, seconds = line.split()
-        with closing(Peer(int(port), context, int(connections))) as peer:
-            answers, took = peer.drive(float(seconds))
-        print(answers, took, flush=True)
+        with closing(LoadGenerator(int(port), context, int(connections))) as generator:
+            responses, elapsed = generator.drive(float(seconds))
+        print(responses, elapsed, flush=True)
 
 
 if __name__ == "__main__":

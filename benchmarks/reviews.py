@@ -1,10 +1,10 @@
-"""What the API server sends: a review of 7 KB with an annotated pod, as a Deployment makes it."""
+"""A review of 7 KB as the API server sends it, with an annotated pod of a Deployment."""
 
 import json
 
 
 def request(host: str, path: str, uid: str = "705ab4f5-6393-11e8-b7cc-42010a800002") -> bytes:
-    """The review as one HTTP request, header and body."""
+    """The review as an HTTP request."""
     body = review(uid)
     header = (
         f"POST {path}?timeout=10s HTTP/1.1\r\nHost: {host}\r\nUser-Agent: kube-apiserver-admission\r\n"
@@ -15,7 +15,7 @@ def request(host: str, path: str, uid: str = "705ab4f5-6393-11e8-b7cc-42010a8000
 
 
 def review(uid: str) -> bytes:
-    """The body."""
+    """The review as JSON."""
     kind = {"group": "", "version": "v1", "kind": "Pod"}
     resource = {"group": "", "version": "v1", "resource": "pods"}
     document = {
@@ -44,7 +44,7 @@ def review(uid: str) -> bytes:
 
 
 def pod() -> dict[str, object]:
-    """A model server with a sidecar, in the fields that the API server fills in by the time webhooks are called."""
+    """A model server with a sidecar, with the defaults that the API server sets before it calls webhooks."""
     fit = {"model": "meta-llama/Llama-2-7b-chat-hf", "min_ram_gb": 12, "min_vram_gb": 8}
     return {
         "kind": "Pod",

@@ -1,4 +1,4 @@
-"""Server processes for measurements."""
+"""Server processes and their CPU time and memory."""
 
 import socket
 import ssl
@@ -15,46 +15,46 @@ from benchmarks.client import receive
 
 
 @dataclass(frozen=True)
-class Running:
-    """A server that answers. `start` is the seconds from its start to its first answer."""
+class RunningServer:
+    """A server that is ready. `startup_seconds` is the time from its start to its first response."""
 
     pid: int
     port: int
-    start: float
+    startup_seconds: float
 
     @property
     def workers(self) -> list[int]:
-        """Process ids of its workers."""
+        """Process ids of the workers."""
         return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
 
-    def cpu(self) -> float:
-        """Seconds of CPU that its workers have used."""
+    def cpu_seconds(self) -> float:
+        """CPU time of the workers."""
         return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in self.workers) / 1e9
 
-    def resident(self) -> float:
-        """MiB of memory, of all its processes together; pages that they share count once."""
-        return sum(_smaps(pid, "Pss") for pid in [self.pid, *self.workers]) / 1024
+    def memory_mib(self) -> float:
+        """Memory of all processes (PSS: shared pages count once)."""
+        return sum(_memory_kib(pid, "Pss") for pid in [self.pid, *self.workers]) / 1024
 
-    def resident_of_worker(self) -> float:
-        """MiB of the largest worker's RSS."""
-        return max(_smaps(pid, "Rss") for pid in self.workers) / 1024
+    def worker_memory_mib(self) -> float:
+        """RSS of the largest worker."""
+        return max(_memory_kib(pid, "Rss") for pid in self.workers) / 1024
 
 
 @contextmanager
-def running(arguments: Sequence[str], port: int, authority: Path) -> Iterator[Running]:
-    """`python -m` these arguments, from its first answer until the end of the block."""
+def running(arguments: Sequence[str], port: int, ca_file: Path) -> Iterator[RunningServer]:
+    """Runs `python -m` with these arguments until the end of the block; yields after the first response."""
     started = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-m", *arguments], stderr=subprocess.DEVNULL)
     try:
-        _first_answer(process, port, authority)
-        yield Running(process.pid, port, time.perf_counter() - started)
+        _wait_for_response(process, port, ca_file)
+        yield RunningServer(process.pid, port, time.perf_counter() - started)
     finally:
         process.terminate()
         process.wait(60)
 
 
-def _first_answer(process: subprocess.Popen[bytes], port: int, authority: Path) -> None:
-    context = ssl.create_default_context(cafile=authority)
+def _wait_for_response(process: subprocess.Popen[bytes], port: int, ca_file: Path) -> None:
+    context = ssl.create_default_context(cafile=ca_file)
     request = reviews.request(f"127.0.0.1:{port}", "/mutate")
     while True:
         try:
@@ -65,18 +65,18 @@ def _first_answer(process: subprocess.Popen[bytes], port: int, authority: Path) 
                 return
         except ConnectionRefusedError:
             if process.poll() is not None:
-                raise RuntimeError(f"it ended with {process.returncode}") from None
+                raise RuntimeError(f"the server exited with {process.returncode}") from None
             time.sleep(0.005)
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
+    """A port of 127.0.0.1 that is not in use."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def _smaps(pid: int, field: str) -> int:
+def _memory_kib(pid: int, field: str) -> int:
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith(f"{field}:"):
             return int(line.split()[1])

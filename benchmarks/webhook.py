@@ -1,11 +1,12 @@
-"""The webhook beside bare Flask: `python -m benchmarks.webhook`, a minute and a half.
+"""Throughput of the webhook compared with bare Flask. `python -m benchmarks.webhook` takes a minute and a half.
 
-Both under gunicorn with the same settings (TLS, keep-alive, the same number of workers), driven by the same client,
-taking turns of a second so that whatever else the machine does strikes both. Bare Flask answers a constant and neither
-reads nor decides; it is measured in this project's own worker and in gunicorn's. The webhook answers a 7 KB review of
-an annotated pod, with its log at `info`.
+All servers run under gunicorn with the same settings (TLS, keep-alive, number of workers). One client measures them in
+turns of a second, so that other load on the machine affects all of them. The webhook answers a 7 KB review of an
+annotated pod, with log level `info`. Bare Flask returns a constant and does not read the request; it runs in this
+project's worker and in gunicorn's gevent worker.
 
-The target is 0.8 of the requests per second. Time to the first answer and memory are the webhook's own.
+Prints the rates, the CPU time of a request, and the ratio of the webhook's rate to the others, then the webhook's
+startup time and memory.
 """
 
 import os
@@ -18,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from benchmarks.servers import Running, free_port, running
+from benchmarks.servers import RunningServer, free_port, running
 from testbed.certificates import Pair, mint
 
 ROUNDS = 15
@@ -27,23 +28,23 @@ REVIEWS = 10_000
 
 
 class Client:
-    """The client's process."""
+    """The process of the load generator."""
 
     def __init__(self, commands: IO[str], results: IO[str]) -> None:
         self._commands, self._results = commands, results
 
-    def drive(self, server: Running, seconds: float) -> tuple[int, float]:
-        """Answers, and the seconds that they took."""
+    def drive(self, server: RunningServer, seconds: float) -> tuple[int, float]:
+        """The number of responses and the time that they took."""
         self._commands.write(f"{server.port} {seconds}\n")
         self._commands.flush()
-        answers, took = self._results.readline().split()
-        return int(answers), float(took)
+        responses, elapsed = self._results.readline().split()
+        return int(responses), float(elapsed)
 
 
 @contextmanager
-def client(authority: Path) -> Iterator[Client]:
-    """A client until the end of the block."""
-    command = [sys.executable, "-m", "benchmarks.client", str(authority), str(CONNECTIONS)]
+def start_client(ca_file: Path) -> Iterator[Client]:
+    """A load generator until the end of the block."""
+    command = [sys.executable, "-m", "benchmarks.client", str(ca_file), str(CONNECTIONS)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -52,7 +53,7 @@ def client(authority: Path) -> Iterator[Client]:
 
 
 def compare(pair: Pair, workers: int) -> None:
-    """Prints a line for each server: its rate, its CPU time for a request, and the webhook's rate in relation to it."""
+    """Prints for each server the rate, the CPU time of a request, and the ratio of the webhook's rate to it."""
     tls = ["--cert", str(pair.certificate), "--key", str(pair.key)]
     bare = [str(pair.certificate), str(pair.key), str(workers)]
     print(f"{workers} worker{'s' * (workers > 1)}, {CONNECTIONS} connections, {ROUNDS} rounds (medians)")
@@ -67,48 +68,47 @@ def compare(pair: Pair, workers: int) -> None:
             name: stack.enter_context(running(command, port, pair.ca))
             for (name, command), port in zip(commands.items(), ports, strict=True)
         }
-        driver = stack.enter_context(client(pair.ca))
+        driver = stack.enter_context(start_client(pair.ca))
         rates: dict[str, list[float]] = {name: [] for name in servers}
         costs: dict[str, list[float]] = {name: [] for name in servers}
         for _ in range(ROUNDS):
             for name, server in servers.items():
-                before = server.cpu()
-                answers, took = driver.drive(server, 1.0)
-                rates[name].append(answers / took)
-                costs[name].append((server.cpu() - before) / answers)
+                before = server.cpu_seconds()
+                responses, elapsed = driver.drive(server, 1.0)
+                rates[name].append(responses / elapsed)
+                costs[name].append((server.cpu_seconds() - before) / responses)
     for name in servers:
         rate, cost = statistics.median(rates[name]), statistics.median(costs[name]) * 1e6
         ratio = statistics.median(a / b for a, b in zip(rates["webhook"], rates[name], strict=True))
-        print(f"  {name:38} {rate:7,.0f}/s  {cost:5.0f} µs of CPU  webhook's ratio to it {ratio:.2f}")
+        print(f"  {name:38} {rate:7,.0f}/s  {cost:5.0f} µs of CPU  webhook/this {ratio:.2f}")
 
 
-def footprint(pair: Pair) -> None:
-    """Prints the time to the first answer, and the memory over 10,000 reviews."""
+def measure_footprint(pair: Pair) -> None:
+    """Prints the startup time, and the memory after 10,000 reviews."""
     port = free_port()
     tls = ["--cert", str(pair.certificate), "--key", str(pair.key)]
     command = ["webhook.cli", "serve", "--host=127.0.0.1", f"--port={port}", *tls]
-    with running(command, port, pair.ca) as server, client(pair.ca) as driver:
-        print(f"  start to first answered review: {server.start:.2f} s")
+    with running(command, port, pair.ca) as server, start_client(pair.ca) as driver:
+        print(f"  start to first response: {server.startup_seconds:.2f} s")
         memory: list[float] = []
         answered = 0
-        for mark in (REVIEWS // 2, REVIEWS):
-            while answered < mark:
+        for target in (REVIEWS // 2, REVIEWS):
+            while answered < target:
                 answered += driver.drive(server, 0.1)[0]
-            memory.append(server.resident_of_worker())
-        print(
-            f"  after {answered:,} reviews: worker's RSS {memory[1]:.1f} MiB ({memory[1] - memory[0]:+.2f} in the last"
-        )
-        print(f"  half); parent and worker together {server.resident():.1f} MiB (PSS)")
+            memory.append(server.worker_memory_mib())
+        growth = memory[1] - memory[0]
+        print(f"  after {answered:,} reviews: worker {memory[1]:.1f} MiB RSS ({growth:+.2f} MiB in the second half),")
+        print(f"  parent and worker {server.memory_mib():.1f} MiB PSS")
 
 
 def main() -> None:
-    """Runs it all."""
+    """Runs all measurements."""
     os.environ["MODELFIT_DRAIN_SECONDS"] = "0"
     with tempfile.TemporaryDirectory() as folder:
         pair = mint(Path(folder))
         for workers in (1, 2):
             compare(pair, workers)
-        footprint(pair)
+        measure_footprint(pair)
 
 
 if __name__ == "__main__":

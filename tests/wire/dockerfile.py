@@ -1,7 +1,7 @@
-"""The Dockerfile carried out without a container engine: its steps run in a folder that stands for the root.
+"""Builds the Dockerfile without a container engine: its steps run in a folder that replaces the root.
 
-Absolute paths are taken to be below that folder; a base image is a virtual environment with pip. Only what our
-Dockerfile uses is understood, and anything else is an error.
+Absolute paths are mapped below that folder. The base image is a virtual environment with pip. Only the instructions
+that our Dockerfile uses are supported; any other is an error.
 """
 
 import os
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 
 class Step(NamedTuple):
-    """One instruction; `document` is the text that follows it up to EOF."""
+    """An instruction. `document` is its here-document."""
 
     instruction: str
     argument: str
@@ -24,12 +24,12 @@ class Step(NamedTuple):
 
 
 class BuildFailed(Exception):
-    """A step ended with an error; the text is what it said."""
+    """A step failed. The message has its output."""
 
 
 @dataclass
 class Image:
-    """What was built: files below `root`, and how they are run."""
+    """A built image: the files below `root`, and its configuration."""
 
     root: Path
     environment: dict[str, str] = field(default_factory=dict)
@@ -37,8 +37,8 @@ class Image:
     folder: str = "/"
 
 
-def steps(text: str) -> Iterator[Step]:
-    """The instructions in their order."""
+def parse(text: str) -> Iterator[Step]:
+    """The instructions in order."""
     lines = iter(text.splitlines())
     for line in lines:
         while line.endswith("\\"):
@@ -51,49 +51,49 @@ def steps(text: str) -> Iterator[Step]:
 
 
 def build(text: str, context: Path, root: Path, environment: Mapping[str, str]) -> Image:
-    """Carries out the Dockerfile; `environment` is added to that of each RUN. Raises BuildFailed."""
+    """Builds the last stage. `environment` is added to the environment of each RUN. Raises BuildFailed."""
     base = root.with_name("base")
     subprocess.run([sys.executable, "-m", "venv", str(base)], check=True)
     path = os.pathsep.join([str(base / "bin"), os.environ["PATH"]])
-    image, earlier = Image(root), root.with_name("stage")
-    for step in steps(text):
+    image, previous_stage = Image(root), root.with_name("stage")
+    for step in parse(text):
         match step.instruction:
             case "FROM":
                 if root.exists():
-                    root.rename(earlier)
+                    root.rename(previous_stage)
                 root.mkdir()
                 image = Image(root, {"PATH": path})
             case "WORKDIR":
                 image.folder = step.argument
                 _below(root, step.argument).mkdir(parents=True, exist_ok=True)
             case "COPY":
-                _copy(step, image, context, earlier)
+                _copy(step, image, context, previous_stage)
             case "RUN":
                 _run(step.argument, image, environment)
             case "ENV":
                 for name, value in re.findall(r"(\w+)=(\S+)", step.argument):
-                    image.environment[name] = _placed(value, root).replace("$PATH", image.environment["PATH"])
+                    image.environment[name] = _map_paths(value, root).replace("$PATH", image.environment["PATH"])
             case "ENTRYPOINT":
                 image.entrypoint = re.findall(r'"([^"]+)"', step.argument)
             case "ARG" | "LABEL" | "USER" | "EXPOSE" | "CMD":
                 pass
             case other:
-                raise BuildFailed(f"{other}: not understood")
-    # Of the earlier stages an image has what was copied.
-    shutil.rmtree(earlier)
+                raise BuildFailed(f"{other}: not supported")
+    # An image has only what was copied from previous stages.
+    shutil.rmtree(previous_stage)
     return image
 
 
-def _copy(step: Step, image: Image, context: Path, earlier: Path) -> None:
+def _copy(step: Step, image: Image, context: Path, previous_stage: Path) -> None:
     *sources, target = step.argument.split()
     to = _below(image.root, target if target.startswith("/") else f"{image.folder}/{target}")
     if sources[0] == "<<EOF":
         to.write_text(step.document)
         return
     if sources[0].startswith("--from="):
-        # Moved, so that what is written in the files about their own place stays true.
+        # Moved back to the path at which it was created, which the scripts in it contain.
         to.parent.mkdir(parents=True, exist_ok=True)
-        _below(earlier, sources[1]).rename(to)
+        _below(previous_stage, sources[1]).rename(to)
         return
     for source in sources:
         if (context / source).is_dir():
@@ -103,20 +103,20 @@ def _copy(step: Step, image: Image, context: Path, earlier: Path) -> None:
 
 
 def _run(command: str, image: Image, environment: Mapping[str, str]) -> None:
-    done = subprocess.run(
-        ["sh", "-euc", _placed(command, image.root)],
+    result = subprocess.run(
+        ["sh", "-euc", _map_paths(command, image.root)],
         cwd=_below(image.root, image.folder),
         env={**os.environ, **image.environment, **environment},
         capture_output=True,
         text=True,
         check=False,
     )
-    if done.returncode != 0:
-        raise BuildFailed(f"{command}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    if result.returncode != 0:
+        raise BuildFailed(f"{command}\n{result.stdout[-4000:]}{result.stderr[-4000:]}")
 
 
-def _placed(text: str, root: Path) -> str:
-    """The text with its absolute paths below the root."""
+def _map_paths(text: str, root: Path) -> str:
+    """The text with its absolute paths mapped below the root."""
     return re.sub(r"(?<![\w.$*}/])/(?=\w)", f"{root}/", text)
 
 

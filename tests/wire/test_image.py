@@ -1,4 +1,4 @@
-"""The image's contents, made by the Dockerfile's own steps, serve."""
+"""The image, built by the steps of the Dockerfile, runs."""
 
 import json
 import os
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass
 class ImageLauncher(Launcher):
-    """Starts what is in an image."""
+    """Starts the program in an image."""
 
     program: Path = Path()
 
@@ -28,7 +28,7 @@ class ImageLauncher(Launcher):
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> dockerfile.Image:
-    """The built image. Its packages come from the package index: skipped without one, and failed if CI is set."""
+    """The built image. Needs a package index: without one, the tests are skipped, or fail if CI is set."""
     root = tmp_path_factory.mktemp("image") / "root"
     quick = {"PIP_RETRIES": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     try:
@@ -39,19 +39,19 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> dockerfile.Image:
         raise
 
 
-def test_what_the_dockerfile_makes_serves_by_its_entrypoint(image: dockerfile.Image, launcher: Launcher) -> None:
+def test_the_image_serves_with_its_entrypoint(image: dockerfile.Image, launcher: Launcher) -> None:
     (name,) = image.entrypoint
     program = image.root / "opt" / "modelfit" / "bin" / name
     assert image.environment["PATH"].startswith(f"{program.parent}{os.pathsep}")
     ours = ImageLauncher(launcher.certificate, launcher.key, launcher.ca_file, launcher.folder, program=program)
-    # Nothing of this environment, and from a folder that has no source in it.
+    # Without the environment and the source folder of this process.
     environ = {name: value for name, value in image.environment.items() if name != "PATH"}
     with ours.serving(environ=environ, cwd="/") as server:
         assert post_review(server.client(), "uid")["allowed"]
         assert server.stop() == 0
 
 
-def test_the_image_has_every_command_and_no_tools(image: dockerfile.Image) -> None:
+def test_the_image_has_every_command_and_no_build_tools(image: dockerfile.Image) -> None:
     python = image.root / "opt" / "modelfit" / "bin" / "python"
     program = python.with_name("modelfit")
     for command in ("convert", "preview", "serve", "controller", "certs"):
@@ -69,6 +69,6 @@ def test_the_image_has_every_command_and_no_tools(image: dockerfile.Image) -> No
     names = set(json.loads(listed.stdout))
     assert "modelfit-webhook" in names
     assert not names & {"pip", "setuptools", "wheel", "pytest"}
-    # Compiled while it was built; nothing can be written where it runs.
+    # Compiled at build time, because the root file system of a pod is read-only.
     assert list((python.parents[1] / "lib").glob("python3*/site-packages/webhook/core/__pycache__/decide.*.pyc"))
     assert not (image.root / "src").exists()

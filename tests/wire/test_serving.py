@@ -1,4 +1,4 @@
-"""Ordinary service."""
+"""Normal operation: reviews, metrics, logs."""
 
 import json
 import socket
@@ -11,7 +11,7 @@ from tests.wire.server_process import Launcher, post_review, shared_metrics, wai
 from webhook.reasons import DENIAL_REASONS
 
 
-def test_reviews_share_a_connection(launcher: Launcher) -> None:
+def test_reviews_reuse_a_connection(launcher: Launcher) -> None:
     with launcher.serving() as server:
         client = server.client()
         post_review(client, "one")
@@ -33,7 +33,7 @@ def test_metrics_add_up_over_all_workers(launcher: Launcher, workers: int) -> No
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_alerts_count_is_there_before_the_first_event(launcher: Launcher, workers: int) -> None:
+def test_series_used_by_alerts_start_at_0(launcher: Launcher, workers: int) -> None:
     with launcher.serving(f"--workers={workers}") as server:
         lines = server.get("/metrics")[1].splitlines()
     for webhook, operation in (("mutate", "CREATE"), ("validate", "CREATE"), ("validate", "UPDATE")):
@@ -43,7 +43,7 @@ def test_what_alerts_count_is_there_before_the_first_event(launcher: Launcher, w
                 assert f"modelfit_admission_reviews_total{{{labels}}} 0.0" in lines
 
 
-def test_the_metrics_of_several_workers_leave_nothing_behind(launcher: Launcher) -> None:
+def test_a_stop_removes_the_shared_metrics(launcher: Launcher) -> None:
     with launcher.serving("--workers=2") as server:
         (folder,) = shared_metrics(server.process.pid)
         assert list(folder.iterdir())
@@ -51,7 +51,7 @@ def test_the_metrics_of_several_workers_leave_nothing_behind(launcher: Launcher)
         assert not shared_metrics(server.process.pid)
 
 
-def test_both_families_of_addresses_are_served(launcher: Launcher) -> None:
+def test_ipv4_and_ipv6_are_served(launcher: Launcher) -> None:
     if not socket.has_ipv6:
         pytest.fail("this machine has no IPv6")
     with launcher.serving(host="::") as server:
@@ -62,7 +62,7 @@ def test_both_families_of_addresses_are_served(launcher: Launcher) -> None:
         post_review(server.client())
 
 
-def test_every_decision_is_one_line_with_its_uid(launcher: Launcher) -> None:
+def test_every_decision_is_one_log_line_with_its_uid(launcher: Launcher) -> None:
     with launcher.serving() as server:
         client = server.client()
         post_review(client, "first")
@@ -88,7 +88,7 @@ def test_every_decision_is_one_line_with_its_uid(launcher: Launcher) -> None:
     assert (second["uid"], second["allowed"], second["reason"]) == ("second", False, "InvalidModelFit")
 
 
-def test_nothing_of_a_pod_but_names_reaches_the_log(launcher: Launcher) -> None:
+def test_the_log_has_no_content_of_a_pod_but_names(launcher: Launcher) -> None:
     secret = "hunter2"
     env = [{"name": "TOKEN", "value": secret}]
     huge = json.dumps({"notes": secret * 30_000, "min_vram_gb": 8})
@@ -117,8 +117,8 @@ def test_nothing_of_a_pod_but_names_reaches_the_log(launcher: Launcher) -> None:
     assert max(map(len, text.splitlines())) <= 8192
 
 
-def test_the_serving_process_has_no_kubernetes_client(launcher: Launcher, tmp_path: Path) -> None:
-    """A module of that name in front of the real one would leave a trace if anybody imported it."""
+def test_the_server_imports_no_kubernetes_client(launcher: Launcher, tmp_path: Path) -> None:
+    """Modules of these names, first on the path, end the process that imports them."""
     for name in ("kubernetes", "urllib3", "cryptography"):
         (tmp_path / "first" / name).mkdir(parents=True)
         (tmp_path / "first" / name / "__init__.py").write_text("raise SystemExit('imported in the serving process')\n")
