@@ -12,13 +12,20 @@ from typing import TypeVar
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.x509.oid import ExtendedKeyUsageOID
-from cryptography.x509.verification import Criticality, ExtensionPolicy, Policy, PolicyBuilder, Store, VerificationError
+from cryptography.x509.verification import Criticality, ExtensionPolicy, PolicyBuilder, Store, VerificationError
 
 from certs import hostnames, pem
 from certs.exceptions import UnreadablePEM
 from certs.pem import KeyPair
 
-Extension = TypeVar("Extension", bound=x509.ExtensionType)
+_Extension = TypeVar("_Extension", bound=x509.ExtensionType)
+
+_SERVER_PURPOSES = {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
+_ALL_EXTENSIONS = ExtensionPolicy.permit_all()
+_POLICY = PolicyBuilder().extension_policies(
+    ca_policy=_ALL_EXTENSIONS.require_present(x509.BasicConstraints, Criticality.AGNOSTIC, None),
+    ee_policy=_ALL_EXTENSIONS.require_present(x509.SubjectAlternativeName, Criticality.AGNOSTIC, None),
+)
 
 
 def find_problems(bundle: bytes, chain: bytes, key: bytes, names: Collection[str], now: datetime) -> list[str]:
@@ -32,25 +39,46 @@ def find_problems(bundle: bytes, chain: bytes, key: bytes, names: Collection[str
     if unreadable_served or not served:
         problems.append(_unreadable("serving certificate", chain, unreadable_served))
     if served and anchors:
-        problems += _certificate_problems(served[0], served[1:], anchors, names, now)
+        problems += key_pair_problems(KeyPair(served[0], key, served[1:]), anchors, now, names)
     elif served:
         problems += _leaf_problems(served[0], names, now)
     return problems
 
 
-def key_pair_problems(pair: KeyPair, anchors: Sequence[x509.Certificate], now: datetime) -> list[str]:
-    """Problems of a readable key pair for a client that trusts `anchors`, apart from the names."""
-    return _certificate_problems(pair.certificate, pair.chain, anchors, (), now)
-
-
 def is_trusted(pair: KeyPair | None, anchors: Sequence[x509.Certificate], now: datetime) -> bool:
-    """Whether a client that trusts `anchors` accepts a server with `pair`, apart from the names."""
+    """Whether a client that trusts `anchors` accepts a server with `pair` for one of its names."""
     return pair is not None and not key_pair_problems(pair, anchors, now)
 
 
+def key_pair_problems(
+    pair: KeyPair, anchors: Sequence[x509.Certificate], now: datetime, names: Collection[str] = ()
+) -> list[str]:
+    """Problems of a key pair for a client that trusts `anchors` and connects to any of `names`; without `names`, to one
+    of the certificate's own."""
+    leaf = pair.certificate
+    problems = _leaf_problems(leaf, names, now)
+    # A host instead of a wildcard. Without any name, the library refuses the empty one.
+    own = [name.replace("*", "host") for name in sorted(hostnames.on_certificate(leaf))]
+    for name in names or own[:1] or [""]:
+        try:
+            verifier = (
+                _POLICY.store(Store(list(anchors))).time(now).build_server_verifier(hostnames.to_general_name(name))
+            )
+            path_problems = [
+                each for ca in verifier.verify(leaf, list(pair.chain))[1:] for each in ca_problems(ca, now)
+            ]
+        except (VerificationError, ValueError) as error:
+            path_problems = _explain_path(leaf, pair.chain, anchors, now)
+            if not problems and not path_problems:
+                reason = f"not trusted: {str(error)[:256]!a}"
+                path_problems = [f"{_label(leaf)}: {reason}; want one that clients accept"]
+        problems += [each for each in path_problems if each not in problems]
+    return problems
+
+
 def ca_problems(ca: x509.Certificate, now: datetime) -> list[str]:
-    """Why a certificate cannot be the issuer of another one at `now`."""
-    problems = validity_problems(ca, now)
+    """Why a certificate cannot be the issuer of a server certificate at `now`."""
+    problems = validity_problems(ca, now) + _purpose_problems(ca)
     constraints = _extension(ca, x509.BasicConstraints)
     if constraints is None or not constraints.ca:
         problems.append(f"{_label(ca)}: has no CA flag (basicConstraints CA:TRUE); want a CA to sign a certificate")
@@ -78,59 +106,6 @@ def is_signed_by(certificate: x509.Certificate, ca: x509.Certificate) -> bool:
     except (InvalidSignature, ValueError, TypeError, UnsupportedAlgorithm):
         return False
     return True
-
-
-_SERVER_PURPOSES = {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
-
-
-def _require_server_auth(_: Policy, __: x509.Certificate, purposes: x509.ExtendedKeyUsage | None) -> None:
-    if purposes is not None and _SERVER_PURPOSES.isdisjoint(purposes):
-        raise ValueError("its extended key usage lacks serverAuth")
-
-
-def _require_cert_sign(_: Policy, __: x509.Certificate, usage: x509.KeyUsage | None) -> None:
-    if usage is not None and not usage.key_cert_sign:
-        raise ValueError("its key usage lacks keyCertSign")
-
-
-_EXTENSIONS = ExtensionPolicy.permit_all().may_be_present(
-    x509.ExtendedKeyUsage, Criticality.AGNOSTIC, _require_server_auth
-)
-_POLICY = PolicyBuilder().extension_policies(
-    ca_policy=_EXTENSIONS.require_present(x509.BasicConstraints, Criticality.AGNOSTIC, None).may_be_present(
-        x509.KeyUsage, Criticality.AGNOSTIC, _require_cert_sign
-    ),
-    ee_policy=_EXTENSIONS.require_present(x509.SubjectAlternativeName, Criticality.AGNOSTIC, None),
-)
-
-
-def _verify(
-    leaf: x509.Certificate, chain: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate], name: str,
-    now: datetime,
-) -> str:  # fmt: skip
-    """Why the library refuses `leaf` for `name`; empty if it accepts it."""
-    try:
-        subject = hostnames.to_general_name(name)
-        verifier = _POLICY.store(Store(list(anchors))).time(now).build_server_verifier(subject)
-        path = verifier.verify(leaf, list(chain))
-    except (VerificationError, ValueError) as error:
-        return str(error)
-    # The library ignores fractions of a second.
-    return "; ".join(problem for each in path for problem in validity_problems(each, now))
-
-
-def _certificate_problems(
-    leaf: x509.Certificate, chain: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate],
-    names: Collection[str], now: datetime,
-) -> list[str]:  # fmt: skip
-    # Without a name to ask for, any of its own; a wildcard stands for a host.
-    names_to_verify = names or [name.replace("*", "host") for name in sorted(hostnames.on_certificate(leaf))[:1]]
-    refusals = [error for name in names_to_verify or [""] if (error := _verify(leaf, chain, anchors, name, now))]
-    problems = _leaf_problems(leaf, names, now)
-    if refusals:
-        problems += _explain_path(leaf, chain, anchors, now)
-        problems = problems or [f"{_label(leaf)}: not trusted: {refusals[0][:256]!a}; want one that clients accept"]
-    return problems
 
 
 def _explain_path(
@@ -162,13 +137,18 @@ def _leaf_problems(leaf: x509.Certificate, names: Iterable[str], now: datetime) 
         present = ", ".join(sorted(hostnames.on_certificate(leaf))[:8]) or "no name at all (the common name is ignored)"
         value = f"not for {name[:253]!a}, it is for {present[:512]}"
         problems.append(f"{_label(leaf)}: {value}; want a certificate with that name")
-    purposes = _extension(leaf, x509.ExtendedKeyUsage)
-    if purposes is not None and _SERVER_PURPOSES.isdisjoint(purposes):
-        problems.append(f"{_label(leaf)}: its extended key usage lacks serverAuth; want a server certificate")
+    problems += _purpose_problems(leaf)
     usage = _extension(leaf, x509.KeyUsage)
     if usage is not None and not usage.digital_signature:
         problems.append(f"{_label(leaf)}: its key usage lacks digitalSignature; want one that TLS 1.3 can use")
     return problems
+
+
+def _purpose_problems(certificate: x509.Certificate) -> list[str]:
+    purposes = _extension(certificate, x509.ExtendedKeyUsage)
+    if purposes is None or not _SERVER_PURPOSES.isdisjoint(purposes):
+        return []
+    return [f"{_label(certificate)}: its extended key usage lacks serverAuth; want one made for servers"]
 
 
 def _key_problems(served: Sequence[x509.Certificate], key: bytes) -> list[str]:
@@ -187,7 +167,7 @@ def _unreadable(what: str, data: bytes, unreadable: int) -> str:
     return f"{what}: {value}; want certificates in PEM"
 
 
-def _extension(certificate: x509.Certificate, kind: type[Extension]) -> Extension | None:
+def _extension(certificate: x509.Certificate, kind: type[_Extension]) -> _Extension | None:
     try:
         return certificate.extensions.get_extension_for_class(kind).value
     except x509.ExtensionNotFound:

@@ -129,7 +129,7 @@ UNUSABLE_CAS = {
     "no keyCertSign": (Shape("ca", ca=True, signs_certificates=False), NOT_A_CA[1]),
     "expired": (Shape("ca", ca=True, end=NOON - SECOND), EXPIRED),
     "not yet valid": (Shape("ca", ca=True, start=NOON + SECOND), TOO_EARLY),
-    "for clients only": (Shape("ca", ca=True, purposes=CLIENT_ONLY), NOT_TRUSTED),
+    "for clients only": (Shape("ca", ca=True, purposes=CLIENT_ONLY), NO_SERVER_AUTH),
     "unknown critical extension": (
         Shape("ca", ca=True, critical=x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"\x05\x00")),
         NOT_TRUSTED,
