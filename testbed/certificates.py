@@ -1,6 +1,6 @@
-"""Certificates for the tests' own servers: one authority, and a leaf for 127.0.0.1 and localhost.
+"""Certificates for the servers of tests: one CA, and a leaf for 127.0.0.1 and localhost.
 
-Not the product's `certs`: what is under test must not make its own failure_logs.
+Independent of `certs`, which is under test.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 @dataclass(frozen=True)
 class Pair:
-    """PEM files: a leaf with its key, and the authority that signed it."""
+    """PEM files: a leaf with its key, and the CA that signed it."""
 
     ca: Path
     certificate: Path
@@ -27,9 +27,9 @@ class Pair:
 
 
 def mint(folder: Path, *, hosts: tuple[str, ...] = ("localhost",)) -> Pair:
-    """A new authority and a serving leaf for 127.0.0.1 and `hosts`, good for a day, written to `folder`."""
+    """Writes a new CA and a leaf for 127.0.0.1 and `hosts` to `folder`, valid for a day."""
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test authority")])
+    ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test CA")])
     ca_key_id = x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key())
     ca = (
         _builder(ca_name, ca_name, ca_key.public_key())

@@ -1,4 +1,4 @@
-"""The webhook's certificate in the controllers' hands: what the chart makes for it, and webhooks that serve from it."""
+"""A webhook certificate that controllers issue: the objects that the chart creates for it, and webhook replicas."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from testbed.webhooks import MUTATING, VALIDATING, VALIDATING_TEMPLATES
 
 SERVICE = "modelfit"
 HOST = f"{SERVICE}.{NAMESPACE}.svc"
-FOREIGN = "somebody.example.com"
-"""A webhook of somebody else's in our mutating configuration."""
+FOREIGN = "foreign.example.com"
+"""A webhook in the mutating configuration that is not modelfit's."""
 
 MUTATING_KIND, VALIDATING_KIND = "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"
 OURS = {MUTATING_KIND: [MUTATING], VALIDATING_KIND: [VALIDATING, VALIDATING_TEMPLATES]}
 MOUNTED = ("tls.crt", "tls.key")
 SYNC_SECONDS = 0.2
-"""Between looks at a mounted Secret; a kubelet's are a minute apart."""
+"""Seconds between updates of a mounted Secret; a kubelet's are a minute apart."""
 
 
 class Installation:
-    """An empty Secret, the permissions that the chart gives for it, and `configurations`, if any: its webhooks are
-    called for nothing. All are called `name`. A context manager: they go with it."""
+    """An empty Secret, the permissions that the chart grants for it, and webhook `configurations`, whose webhooks match
+    no object. All are named `name`. A context manager that deletes them."""
 
     def __init__(self, plane: ControlPlane, *, configurations: tuple[str, ...] = (MUTATING_KIND, VALIDATING_KIND)):
         self.plane, self.api = plane, plane.api()
@@ -63,7 +63,7 @@ class Installation:
             self.api.delete_if_exists(path(role, None, self.name))
 
     def settings(self, **more: object) -> Mapping[str, str]:
-        """The controller's, as variables of its environment; `more` are further members of the group."""
+        """The controller's settings as environment variables; `more` are further fields of the certificates group."""
         group = {
             "namespace": NAMESPACE,
             "secret": self.name,
@@ -75,7 +75,7 @@ class Installation:
         return {"MODELFIT_CERTIFICATES": json.dumps(group)}
 
     def make_secret(self, data: Mapping[str, bytes] | None = None) -> None:
-        """As the chart makes it, without data."""
+        """The Secret as the chart creates it, without data."""
         self.api.create(
             {
                 "apiVersion": "v1",
@@ -90,19 +90,19 @@ class Installation:
         names = OURS[kind] + ([FOREIGN] if kind == MUTATING_KIND else [])
         metadata = {"name": self.name}
         version = "admissionregistration.k8s.io/v1"
-        # The one of somebody else first: places in the list must not matter.
-        hooks = [self._webhook(name) for name in reversed(names)]
-        self.api.create({"apiVersion": version, "kind": kind, "metadata": metadata, "webhooks": hooks})
+        # The foreign webhook first: the order must not matter.
+        webhooks = [self._webhook(name) for name in reversed(names)]
+        self.api.create({"apiVersion": version, "kind": kind, "metadata": metadata, "webhooks": webhooks})
 
     def secret(self) -> JsonObject:
         return self.api.get(path("Secret", NAMESPACE, self.name))
 
     def data(self) -> dict[str, bytes]:
-        """What the Secret holds."""
+        """The data of the Secret."""
         return {name: base64.b64decode(text) for name, text in (self.secret().get("data") or {}).items()}
 
     def damage(self, data: Mapping[str, bytes | None]) -> None:
-        """Changes entries of the Secret; None removes one."""
+        """Replaces keys of the Secret; None removes one."""
         encoded = {name: None if value is None else base64.b64encode(value).decode() for name, value in data.items()}
         self.api.patch(path("Secret", NAMESPACE, self.name), {"data": encoded})
 
@@ -110,7 +110,7 @@ class Installation:
         return list(self.api.get(path(kind, None, self.name))["webhooks"])
 
     def bundles(self) -> dict[str, bytes]:
-        """The caBundle of every webhook of ours that there is, by its name."""
+        """The caBundle of each of modelfit's webhooks, by name."""
         found = {}
         for kind, names in OURS.items():
             configuration = self.api.find(path(kind, None, self.name)) or {"webhooks": []}
@@ -120,14 +120,14 @@ class Installation:
         return found
 
     def write_bundle(self, kind: str, bundle: bytes) -> None:
-        """Somebody gives every webhook in a configuration another one."""
+        """Another client replaces every caBundle of a configuration."""
         found = self.api.get(path(kind, None, self.name))
         for hook in found["webhooks"]:
             hook["clientConfig"]["caBundle"] = base64.b64encode(bundle).decode()
         self.api.put(path(kind, None, self.name), found)
 
     def in_place(self) -> bool:
-        """Whether there is a certificate, and every webhook of ours trusts exactly its bundle."""
+        """Whether there is a certificate, and every webhook of modelfit trusts exactly its CAs."""
         data = self.data()
         return {"tls.crt", "tls.key", "ca.crt"} <= data.keys() and set(self.bundles().values()) <= {data["ca.crt"]}
 
@@ -137,7 +137,7 @@ class Installation:
             "name": name,
             "clientConfig": {"service": {"name": SERVICE, "namespace": NAMESPACE, "path": "/mutate"}},
             "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}],
-            "namespaceSelector": {"matchLabels": {"called-for": "nobody"}},
+            "namespaceSelector": {"matchLabels": {"matches": "nothing"}},
             "failurePolicy": "Fail",
             "sideEffects": "None",
             "admissionReviewVersions": ["v1"],
@@ -166,8 +166,8 @@ class Installation:
 
 
 def rules(secret: str, configuration: str) -> tuple[list[JsonObject], list[JsonObject]]:
-    """What the chart lets the controller do for the certificate: in its namespace, and in the cluster. That it is what
-    the chart renders is a test of the chart's."""
+    """RBAC rules that the chart grants for the certificate: in the namespace, and in the cluster. A test of the chart
+    compares them with what it renders."""
     inside: JsonObject = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [secret]}
     outside: JsonObject = {
         "apiGroups": ["admissionregistration.k8s.io"],
@@ -178,7 +178,7 @@ def rules(secret: str, configuration: str) -> tuple[list[JsonObject], list[JsonO
 
 
 class Replica:
-    """A webhook as a pod has it: started once the Secret has what it mounts, and its mount kept up to date. A context
+    """A webhook replica: started once the Secret has the keys that it mounts; its mount is kept up to date. A context
     manager."""
 
     def __init__(
@@ -215,8 +215,8 @@ class Replica:
         self.process.kill()
 
     def served(self, bundle: bytes) -> bytes:
-        """The leaf, DER, that a client is shown who trusts `bundle` and calls it by the Service's name. Raises OSError,
-        for TLS errors too."""
+        """The leaf, DER, that a client which trusts `bundle` receives for the Service's name. Raises OSError, also for
+        TLS errors."""
         with (
             socket.create_connection((LOOPBACK, self.port), timeout=5) as connection,
             trusting(bundle).wrap_socket(connection, server_hostname=HOST) as secured,
@@ -231,7 +231,7 @@ class Replica:
             try:
                 self._volume.refresh()
             except (SourceMissingError, ApiError):
-                # What was mounted stays.
+                # The mounted files stay.
                 continue
             if not started:
                 self.process.start()
@@ -239,7 +239,7 @@ class Replica:
 
 
 def trusting(bundle: bytes) -> ssl.SSLContext:
-    """A client that trusts these authorities and no others, by the strict rules."""
+    """A client in strict mode that trusts only the CAs in `bundle`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_STRICT
     context.load_verify_locations(cadata=bundle.decode())

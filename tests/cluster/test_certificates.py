@@ -1,4 +1,4 @@
-"""The controller makes the webhook's certificate and keeps it, under the very permissions that the chart gives it."""
+"""The controller issues and renews the webhook's certificate, with the permissions that the chart grants."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from testbed.waiting import consistently, wait_for
 
 pytestmark = pytest.mark.cluster
 
-KEPT = "modelfit_certificate_last_success_timestamp_seconds"
+LAST_SUCCESS = "modelfit_certificate_last_success_timestamp_seconds"
 GARBAGE: Mapping[str, Mapping[str, bytes]] = {
-    "empty entries": {"tls.crt": b"", "tls.key": b""},
+    "empty values": {"tls.crt": b"", "tls.key": b""},
     "garbage": {
         "tls.crt": b"garbage",
         "tls.key": b"garbage",
@@ -31,7 +31,7 @@ GARBAGE: Mapping[str, Mapping[str, bytes]] = {
         "ca.key": b"\0",
         "state.json": b"[",
     },
-    "others' entries": {"notes": b"keep me"},
+    "other keys": {"notes": b"keep me"},
 }
 
 
@@ -41,7 +41,7 @@ def installation(controlplane: ControlPlane) -> Iterator[Installation]:
         yield made
 
 
-def test_an_empty_secret_is_filled_and_trusted_before_the_controller_is_ready(
+def test_an_empty_secret_is_filled_and_its_ca_published_before_the_controller_is_ready(
     controlplane: ControlPlane, installation: Installation
 ) -> None:
     with (
@@ -65,16 +65,16 @@ def test_an_empty_secret_is_filled_and_trusted_before_the_controller_is_ready(
         def version() -> str:
             return str(installation.secret()["metadata"]["resourceVersion"])
 
-        consistently("nothing more is written", version, lambda seen: seen == before, seconds=5)
-        wait_for("it says that all was well", lambda: kept_lately(ours.metric(KEPT)))
+        consistently("nothing more is written", version, lambda version: version == before, seconds=5)
+        wait_for("the last success is recent", lambda: is_recent(ours.metric(LAST_SUCCESS)))
 
 
-def kept_lately(moment: float) -> bool:
+def is_recent(moment: float) -> bool:
     return time.time() - moment < 10
 
 
 def shown(replica: Replica, bundle: bytes) -> bytes | None:
-    """The leaf that is served, PEM; None while nobody answers."""
+    """The leaf that is served, PEM; None if the client cannot connect."""
     try:
         der = replica.served(bundle)
     except OSError:
@@ -83,7 +83,7 @@ def shown(replica: Replica, bundle: bytes) -> bytes | None:
 
 
 @pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE.keys())
-def test_a_secret_with_rubbish_in_it_is_repaired(
+def test_a_secret_with_garbage_in_it_is_repaired(
     controlplane: ControlPlane, installation: Installation, data: Mapping[str, bytes]
 ) -> None:
     installation.damage(data)
@@ -105,13 +105,13 @@ def test_a_secret_that_is_damaged_while_it_runs_is_repaired_and_the_webhook_stay
             bundles = installation.bundles()
             return all(shown(replica, bundle) is not None for bundle in bundles.values())
 
-        wait_for("it is whole again", installation.data, lambda data: data.get(entry) != b"garbage", timeout=10)
-        consistently("what is served is trusted", trusted, seconds=3)
+        wait_for("it is repaired", installation.data, lambda data: data.get(entry) != b"garbage", timeout=10)
+        consistently("the served leaf is trusted", trusted, seconds=3)
         assert installation.in_place()
 
 
 @pytest.mark.parametrize("there", [(), (MUTATING_KIND,), (VALIDATING_KIND,)], ids=["none", "mutating", "validating"])
-def test_configurations_that_are_not_there_yet_are_fine_and_are_filled_when_they_come(
+def test_configurations_that_are_created_later_get_their_ca_bundles(
     controlplane: ControlPlane, there: tuple[str, ...]
 ) -> None:
     with (
@@ -121,11 +121,16 @@ def test_configurations_that_are_not_there_yet_are_fine_and_are_filled_when_they
         assert installation.in_place()
         for kind in {MUTATING_KIND, VALIDATING_KIND} - {*there}:
             installation.make_configuration(kind)
-        wait_for("all are filled", installation.bundles, lambda seen: len(seen) == 3 and all(seen.values()), timeout=10)
+        wait_for(
+            "all are filled",
+            installation.bundles,
+            lambda bundles: len(bundles) == 3 and all(bundles.values()),
+            timeout=10,
+        )
         assert installation.in_place()
 
 
-def test_without_a_secret_it_says_so_and_goes_on_when_there_is_one(
+def test_a_missing_secret_is_reported_and_used_once_it_exists(
     controlplane: ControlPlane, installation: Installation
 ) -> None:
     installation.api.delete(path("Secret", NAMESPACE, installation.name))
@@ -134,7 +139,9 @@ def test_without_a_secret_it_says_so_and_goes_on_when_there_is_one(
         ours.process.start()
         ours.process.wait_url(f"{ours.url}/healthz")
         missing = f"Secret {NAMESPACE}/{installation.name} does not exist and cannot be created"
-        status, _ = wait_for("it says what is missing", lambda: ours.get("/readyz"), lambda seen: missing in seen[1])
+        status, _ = wait_for(
+            "it reports what is missing", lambda: ours.get("/readyz"), lambda answer: missing in answer[1]
+        )
         assert status == 503
         installation.make_secret()
         ours.process.wait_url(f"{ours.url}/readyz", timeout=60)
@@ -143,7 +150,7 @@ def test_without_a_secret_it_says_so_and_goes_on_when_there_is_one(
         assert ours.process.stop() == 0
 
 
-def test_a_missing_permission_on_one_configuration_leaves_the_other_one_looked_after(
+def test_a_missing_permission_on_one_configuration_does_not_affect_the_other(
     controlplane: ControlPlane, installation: Installation
 ) -> None:
     (rule,) = rules(installation.name, installation.name)[1]
@@ -153,7 +160,7 @@ def test_a_missing_permission_on_one_configuration_leaves_the_other_one_looked_a
     try:
         ours.process.start()
         ours.process.wait_url(f"{ours.url}/healthz")
-        wait_for("the other one is filled", installation.bundles, lambda seen: any(seen.values()), timeout=10)
+        wait_for("the other one is filled", installation.bundles, lambda bundles: any(bundles.values()), timeout=10)
         assert [name for name, held in installation.bundles().items() if held] == ["mutate.modelfit.llmfit.ai"]
         status, text = ours.get("/readyz")
         assert status == 503
@@ -166,7 +173,9 @@ def test_a_missing_permission_on_one_configuration_leaves_the_other_one_looked_a
         assert ours.process.stop() == 0
 
 
-def test_what_a_certificate_cannot_be_stops_the_start(controlplane: ControlPlane, installation: Installation) -> None:
+def test_lifetimes_that_do_not_fit_together_are_an_error_at_start(
+    controlplane: ControlPlane, installation: Installation
+) -> None:
     ours = controller(controlplane, environment=installation.settings(leafLifetimeDays=0.01))
     ours.process.start()
     assert ours.process.wait() == 2
@@ -175,14 +184,14 @@ def test_what_a_certificate_cannot_be_stops_the_start(controlplane: ControlPlane
     )
 
 
-def test_it_uses_the_permissions_for_the_certificate_and_is_refused_nothing(
+def test_it_uses_exactly_the_permissions_for_the_certificate(
     make_controlplane: Callable[[Options], ControlPlane], tmp_path: Path
 ) -> None:
     policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
     everything = {"level": "Metadata", "users": [USER]}
     omitted = ["RequestReceived", "ResponseStarted"]
-    said = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": omitted, "rules": [everything]}
-    policy.write_text(yaml.safe_dump(said))
+    audit = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": omitted, "rules": [everything]}
+    policy.write_text(yaml.safe_dump(audit))
     flags = (f"--audit-policy-file={policy}", f"--audit-log-path={log}", "--audit-log-mode=blocking")
     plane = make_controlplane(Options(apiserver_flags=flags))
     with Installation(plane) as installation, running_controller(plane, environment=installation.settings()):

@@ -1,4 +1,4 @@
-"""What somebody else writes over is written again within seconds, by whichever controller leads."""
+"""A caBundle that another client overwrites is restored within seconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from testbed.waiting import wait_for
 pytestmark = pytest.mark.cluster
 
 SECONDS = 10
-"""A look every two, and a loaded machine."""
+"""A resync every two seconds, on a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +34,12 @@ def ours(controlplane: ControlPlane, installation: Installation) -> Iterator[Con
         yield made
 
 
-def another_authority() -> bytes:
+def another_ca() -> bytes:
     return mint(workspace.current().folder("another")).ca.read_bytes()
 
 
 WRITTEN: dict[str, Callable[[], bytes]] = {
-    "another authority": another_authority,
+    "another CA": another_ca,
     "nothing": lambda: b"",
     "garbage": lambda: b"no certificate",
     "a line feed, as some charts render": lambda: b"\n",
@@ -48,36 +48,36 @@ WRITTEN: dict[str, Callable[[], bytes]] = {
 
 @pytest.mark.parametrize("kind", [MUTATING_KIND, VALIDATING_KIND])
 @pytest.mark.parametrize("write", WRITTEN.values(), ids=WRITTEN.keys())
-def test_a_bundle_that_somebody_writes_over_is_written_again(
+def test_an_overwritten_ca_bundle_is_restored(
     installation: Installation, ours: Controller, kind: str, write: Callable[[], bytes]
 ) -> None:
     before, written = installation.data(), write()
     healed = ours.metric("modelfit_ca_bundle_patches_total", reason="healed")
     installation.write_bundle(kind, written)
-    wait_for("it is written again", installation.in_place, timeout=SECONDS)
+    wait_for("it is restored", installation.in_place, timeout=SECONDS)
     assert installation.data() == before
     assert ours.metric("modelfit_ca_bundle_patches_total", reason="healed") == healed + 1
-    foreign = [hook for hook in installation.webhooks(kind) if hook["name"] == FOREIGN]
-    # Whatever somebody wrote for a webhook that is not ours is theirs.
-    assert [bool(hook["clientConfig"].get("caBundle")) for hook in foreign] == [bool(written)] * len(foreign)
+    foreign = [webhook for webhook in installation.webhooks(kind) if webhook["name"] == FOREIGN]
+    # A foreign webhook keeps what was written.
+    assert [bool(webhook["clientConfig"].get("caBundle")) for webhook in foreign] == [bool(written)] * len(foreign)
 
 
-def test_a_configuration_that_is_made_anew_gets_its_bundle(installation: Installation, ours: Controller) -> None:
+def test_a_recreated_configuration_gets_its_ca_bundle(installation: Installation, ours: Controller) -> None:
     missing = "modelfit_webhook_configurations_missing"
     for kind in OURS:
         installation.api.delete(path(kind, None, installation.name))
-    wait_for("both are missed", lambda: ours.metric(missing) == 2, timeout=SECONDS)
+    wait_for("both are missing", lambda: ours.metric(missing) == 2, timeout=SECONDS)
     status, text = ours.get("/readyz")
     assert status == 200
     assert all(f"{kind} {installation.name}" in text for kind in OURS)
     for kind in OURS:
         installation.make_configuration(kind)
     wait_for("it has one", installation.in_place, timeout=SECONDS)
-    wait_for("none is missed", lambda: ours.metric(missing) == 0, timeout=SECONDS)
+    wait_for("none is missing", lambda: ours.metric(missing) == 0, timeout=SECONDS)
     assert ours.get("/readyz") == (200, "ok\n")
 
 
-def test_what_applies_the_configuration_without_a_bundle_again_and_again_changes_nothing(
+def test_applying_the_configuration_without_a_ca_bundle_changes_nothing(
     controlplane: ControlPlane, installation: Installation, ours: Controller
 ) -> None:
     wait_for("all is in place", installation.in_place, timeout=SECONDS)
@@ -90,7 +90,7 @@ def test_what_applies_the_configuration_without_a_bundle_again_and_again_changes
 
 
 def without_bundle(installation: Installation, kind: str) -> JsonObject:
-    """The configuration as it stands in a repository."""
+    """The configuration as a GitOps repository has it."""
     hooks = installation.webhooks(kind)
     for hook in hooks:
         hook["clientConfig"].pop("caBundle", None)
@@ -98,15 +98,17 @@ def without_bundle(installation: Installation, kind: str) -> JsonObject:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": installation.name}, "webhooks": hooks}
 
 
-def test_a_tool_that_fights_for_the_bundle_is_met_calmly(installation: Installation, ours: Controller) -> None:
-    """It writes all the time; we write once a look, and the Secret is left as it is."""
+def test_a_client_that_overwrites_the_ca_bundle_all_the_time_causes_few_writes(
+    installation: Installation, ours: Controller
+) -> None:
+    """One patch for each resync, and no write of the Secret."""
     before = installation.data()
     patches = ours.metric("modelfit_ca_bundle_patches_total")
     deadline = time.monotonic() + 6
     while time.monotonic() < deadline:
         installation.write_bundle(MUTATING_KIND, b"")
         time.sleep(0.2)
-    wait_for("in the end it is right", installation.in_place, timeout=SECONDS)
+    wait_for("it is restored", installation.in_place, timeout=SECONDS)
     assert installation.data() == before
-    # At most one every two seconds, and those after a conflict.
+    # At most one every two seconds, and retries after a conflict.
     assert ours.metric("modelfit_ca_bundle_patches_total") - patches < 15

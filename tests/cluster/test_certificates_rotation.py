@@ -1,4 +1,4 @@
-"""Authority and leaf change while reviews go on: no client ever meets a leaf that its bundle does not trust."""
+"""CA and leaf rotate during reviews: no client ever receives a leaf that its caBundle does not trust."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ SHORT = {
     "leafLifetimeDays": 6 * PROPAGATION / DAY,
     "propagationMinutes": PROPAGATION / 60,
 }
-"""As short as they can be with that: an authority for two and a half minutes, a leaf for 48 seconds."""
+"""The minimum for that propagation: a CA lives two and a half minutes, a leaf 48 seconds."""
 
-CHANGES = 10 if LONG_TESTS else 2
+ROTATIONS = 10 if LONG_TESTS else 2
 
 
-def authorities(bundle: bytes) -> list[x509.Certificate]:
+def load_cas(bundle: bytes) -> list[x509.Certificate]:
     return x509.load_pem_x509_certificates(bundle)
 
 
-def test_authorities_and_leaves_change_unattended_and_no_review_fails(controlplane: ControlPlane) -> None:
+def test_cas_and_leaves_rotate_unattended_and_no_review_fails(controlplane: ControlPlane) -> None:
     with (
         Installation(controlplane) as installation,
         running_controller(controlplane, environment=installation.settings(**SHORT)) as ours,
@@ -49,36 +49,36 @@ def test_authorities_and_leaves_change_unattended_and_no_review_fails(controlpla
             def retired() -> float:
                 return ours.metric("modelfit_certificate_changes_total", action="retire")
 
-            wait_for("it has changed", retired, lambda seen: seen >= CHANGES, timeout=CHANGES * 120)
+            wait_for("the CA has rotated", retired, lambda count: count >= ROTATIONS, timeout=ROTATIONS * 120)
         assert reviewers.failures == []
-        in_turn(reviewers.bundles)
-        assert reviewers.reviews > CHANGES * 200
-        assert reviewers.connections > CHANGES * 50
+        check_sequence(reviewers.bundles)
+        assert reviewers.reviews > ROTATIONS * 200
+        assert reviewers.connections > ROTATIONS * 50
         assert ours.metric("modelfit_certificate_changes_total", action="issue") >= 1
 
 
 def trusted(replica: Replica, installation: Installation) -> Callable[[], bool]:
-    def look() -> bool:
+    def check() -> bool:
         try:
             return bool(replica.served(installation.data()["ca.crt"]))
         except OSError:
             return False
 
-    return look
+    return check
 
 
-def in_turn(bundles: list[bytes]) -> None:
-    """One authority, then the next beside it, then that one alone: nothing else was ever published."""
+def check_sequence(bundles: list[bytes]) -> None:
+    """One CA, then two, then the next one alone: nothing else was published."""
     for before, after in pairwise(bundles):
-        old, new = {*authorities(before)}, {*authorities(after)}
-        # Equal where the next one becomes the one that signs, which puts it first.
+        old, new = {*load_cas(before)}, {*load_cas(after)}
+        # Equal at the switch, which changes the order.
         assert old <= new or new <= old
         assert abs(len(old) - len(new)) <= 1
-    assert len({each for bundle in bundles for each in authorities(bundle)}) >= CHANGES + 1
+    assert len({each for bundle in bundles for each in load_cas(bundle)}) >= ROTATIONS + 1
 
 
-def test_an_authority_whose_key_is_removed_by_hand_is_replaced_and_no_review_fails(controlplane: ControlPlane) -> None:
-    """As docs/operations.md says; and the controller that began it is killed in the middle."""
+def test_a_ca_whose_key_is_removed_by_hand_is_replaced_and_no_review_fails(controlplane: ControlPlane) -> None:
+    """As docs/operations.md describes; the controller is killed in the middle of the rotation."""
     settings = {"propagationMinutes": PROPAGATION / 60}
     with (
         Installation(controlplane) as installation,
@@ -90,22 +90,22 @@ def test_an_authority_whose_key_is_removed_by_hand_is_replaced_and_no_review_fai
         try:
             for each in (quick, slow):
                 wait_for("it serves", trusted(each, installation), timeout=60)
-            (old,) = authorities(installation.data()["ca.crt"])
+            (old,) = load_cas(installation.data()["ca.crt"])
             with ReviewClients(installation, [quick, slow]) as reviewers:
                 installation.damage({"ca.key": None})
-                wait_for("the next one is published", lambda: len(reviewers.bundles) == 2, timeout=20)
+                wait_for("the next CA is published", lambda: len(reviewers.bundles) == 2, timeout=20)
                 first.process.kill()
                 with running_controller(controlplane, environment=installation.settings(**settings)):
                     wait_for(
-                        "the old one is gone",
-                        lambda: authorities(reviewers.bundles[-1]),
-                        lambda seen: old not in seen,
+                        "the old CA is gone",
+                        lambda: load_cas(reviewers.bundles[-1]),
+                        lambda cas: old not in cas,
                         timeout=120,
                     )
-                so_far = reviewers.reviews
-                wait_for("what came after it is used", lambda: reviewers.reviews > so_far + 40)
+                reviews = reviewers.reviews
+                wait_for("reviews go on", lambda: reviewers.reviews > reviews + 40)
             assert reviewers.failures == []
             assert "ca.key" in installation.data()
-            assert old in authorities(reviewers.bundles[1])
+            assert old in load_cas(reviewers.bundles[1])
         finally:
             first.process.kill()
