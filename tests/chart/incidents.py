@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
 
-from tests.controller.doubles import Script
-from tests.controller.examples import pod
+from tests.controller.scripted_api import ScriptedApi
+from tests.controller.sample_metadata import pod
 from tests.wire.certificates import CertificateAuthority
 from webhook.controller import controller_metrics as controller
 from webhook.controller.events import Recorder
@@ -48,11 +48,11 @@ class Simulation:
     apiserver_metrics: str = ""
 
     def __post_init__(self) -> None:
-        script, config = Script(), Settings().admission_config()
+        script, config = ScriptedApi(), Settings().admission_config()
         scanner = UninjectedPodScanner(script.api, config, Recorder(script.api, "controller"), frozenset())
 
         def scan() -> None:
-            script.answers = [{"items": []}, {"items": [{"metadata": each} for each in self.uninjected_pods]}]
+            script.responses = [{"items": []}, {"items": [{"metadata": each} for each in self.uninjected_pods]}]
             scanner.scan()
 
         self.scan = scan

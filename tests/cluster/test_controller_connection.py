@@ -43,13 +43,13 @@ def service_account(controlplane: ControlPlane, tmp_path: Path) -> Path:
 def in_cluster(plane: ControlPlane, folder: Path) -> Api:
     host, _, port = plane.server.removeprefix("https://").partition(":")
     environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
-    found = client_config.in_cluster(environ, folder)
+    found = client_config.load_in_cluster(environ, folder)
     assert found.namespace == NAMESPACE
     return Api(found, connections=2, user_agent="test")
 
 
 def test_a_pod_finds_its_api_server(controlplane: ControlPlane, service_account: Path) -> None:
-    items, version = in_cluster(controlplane, service_account).metadata("/api/v1/pods", {})
+    items, version = in_cluster(controlplane, service_account).list_metadata("/api/v1/pods", {})
     assert isinstance(items, list)
     assert version
 
@@ -61,7 +61,7 @@ def test_no_proxy_captures_a_call_inside_the_cluster(
         monkeypatch.setenv(name, NOWHERE)
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
-    in_cluster(controlplane, service_account).metadata("/api/v1/pods", {})
+    in_cluster(controlplane, service_account).list_metadata("/api/v1/pods", {})
 
 
 def test_with_a_kubeconfig_a_proxy_is_used_and_no_proxy_is_heeded(
@@ -73,7 +73,7 @@ def test_with_a_kubeconfig_a_proxy_is_used_and_no_proxy_is_heeded(
     for exempt, works in (("127.0.0.0/8", True), ("example.org", False)):
         for name in ("NO_PROXY", "no_proxy"):
             monkeypatch.setenv(name, exempt)
-        api = Api(client_config.from_kubeconfig(file), connections=1, user_agent="test")
+        api = Api(client_config.load_kubeconfig(file), connections=1, user_agent="test")
         if works:
             api.call("GET", "/version")
         else:
@@ -120,7 +120,7 @@ def test_a_server_that_is_not_trusted_is_not_talked_to(controlplane: ControlPlan
     file = tmp_path / "kubeconfig"
     file.write_text(yaml.safe_dump(config))
     with pytest.raises(ApiError) as failure:
-        Api(client_config.from_kubeconfig(str(file)), connections=1, user_agent="test").call("GET", "/version")
+        Api(client_config.load_kubeconfig(str(file)), connections=1, user_agent="test").call("GET", "/version")
     assert failure.value.reason is ErrorReason.UNTRUSTED
 
 

@@ -65,7 +65,7 @@ def test_a_pod_that_names_another_pods_claim_shares_it_and_is_told_so(
     second = namespace.create(injected_pod("second", claim="llama-7b-claim-0123456789"))
     told = event(namespace, "second", "ClaimNameTaken")["message"]
     assert 'belongs to pod "first" and is left alone; this pod uses it as it is' in told
-    assert "create the pod anew without the entry modelfit in spec.resourceClaims" in told
+    assert "recreate the pod without the entry modelfit in spec.resourceClaims" in told
     namespace.wait_bound("second")
     (shared,) = managed_claims(namespace)
     assert shared["metadata"]["uid"] == made["metadata"]["uid"]

@@ -87,7 +87,7 @@ def test_what_it_did_is_in_the_log_as_json_and_without_the_token(
     finally:
         made.process.kill()
     lines = [json.loads(line) for line in made.process.output().splitlines()]
-    assert any(line["msg"] == "created a claim" and line["name"] == "llama" for line in lines)
+    assert any(line["msg"] == "created ResourceClaim" and line["name"] == "llama" for line in lines)
     assert "Bearer" not in made.process.output()
     assert "eyJ" not in made.process.output()
 

@@ -105,7 +105,7 @@ def test_under_ignore_an_event_says_that_the_pod_was_not_injected(
                 )
                 assert event["type"] == "Warning"
                 assert event["involvedObject"]["uid"] == namespace.pod("llama")["metadata"]["uid"]
-                assert "delete it, and have it created anew" in event["message"]
+                assert "claims cannot be added to an existing pod: delete and recreate it" in event["message"]
                 wait_for("so has the one with a wrong fit", lambda: namespace.events(name="wrong"))
                 # Looked at again and again, told about once.
                 consistently(
@@ -145,7 +145,7 @@ def test_an_annotation_that_comes_after_the_pod_is_told_of_at_once_and_in_an_eve
         assert [each for each in said.warnings if "claims cannot be added to an existing pod" in each]
         with running_controller(controlplane, environment=OFTEN):
             (event,) = wait_for("the pod has its Event", lambda: namespace.events(name="llama", reason="NotInjected"))
-        assert "was not asked when the pod was created, or the annotation came after that" in event["message"]
-        assert "delete it, and have it created anew" in event["message"]
+        assert "the pod bypassed the webhook, or was annotated after it was created" in event["message"]
+        assert "claims cannot be added to an existing pod: delete and recreate it" in event["message"]
     finally:
         server.process.kill()

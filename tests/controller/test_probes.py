@@ -1,4 +1,4 @@
-"""The controller's probes and metrics, as any peer sees them."""
+"""The controller's probes and metrics over HTTP."""
 
 import http.client
 import logging
@@ -12,32 +12,32 @@ import pytest
 from webhook.controller.probes import Probes
 
 
-class Controller:
-    """What is asked."""
+class FakeController:
+    """A controller whose readiness error and note the test sets."""
 
     def __init__(self) -> None:
-        self.problem = ""
-        self.remark = ""
+        self.error = ""
+        self.note = ""
 
     def check(self) -> str:
-        if self.problem == "a bug":
+        if self.error == "a bug":
             raise ZeroDivisionError
-        return self.problem
+        return self.error
 
 
 @pytest.fixture
-def controller() -> Controller:
-    return Controller()
+def controller() -> FakeController:
+    return FakeController()
 
 
 @pytest.fixture
-def port(controller: Controller) -> Iterator[int]:
-    probes = Probes("127.0.0.1", 0, lambda: "", controller.check, lambda: controller.remark)
+def port(controller: FakeController) -> Iterator[int]:
+    probes = Probes("127.0.0.1", 0, lambda: "", controller.check, lambda: controller.note)
     yield probes.port
     probes.close()
 
 
-def ask(port: int, method: str, path: str) -> tuple[HTTPResponse, str]:
+def request(port: int, method: str, path: str) -> tuple[HTTPResponse, str]:
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     client.request(method, path)
     answer = client.getresponse()
@@ -47,7 +47,7 @@ def ask(port: int, method: str, path: str) -> tuple[HTTPResponse, str]:
 
 
 def send(port: int, data: bytes) -> bytes:
-    """All that the server says to it, to the end of the connection."""
+    """Everything that the server sends until it closes the connection."""
     with socket.create_connection(("127.0.0.1", port), 30) as peer:
         peer.sendall(data)
         return b"".join(iter(lambda: peer.recv(4096), b""))
@@ -62,12 +62,12 @@ def send(port: int, data: bytes) -> bytes:
         ("/else", 404, "want one of /healthz, /readyz, /metrics\n"),
     ],
 )
-def test_an_answer_has_a_length_and_says_nothing_of_its_server(
-    path: str, status: int, text: str, port: int, controller: Controller
+def test_a_response_has_a_length_and_no_server_header(
+    path: str, status: int, text: str, port: int, controller: FakeController
 ) -> None:
-    controller.problem = "not listed yet: pods"
-    answer, said = ask(port, "GET", path)
-    assert (answer.status, said) == (status, text)
+    controller.error = "not listed yet: pods"
+    answer, body = request(port, "GET", path)
+    assert (answer.status, body) == (status, text)
     assert answer.version == 11
     assert answer.headers["Content-Length"] == str(len(text))
     assert answer.headers["Connection"] == "close"
@@ -75,20 +75,20 @@ def test_an_answer_has_a_length_and_says_nothing_of_its_server(
     assert "Server" not in answer.headers
 
 
-def test_a_remark_is_said_by_readyz_and_leaves_it_ready(port: int, controller: Controller) -> None:
-    controller.remark = "ready, but"
-    said = {path: ask(port, "GET", path) for path in ("/healthz", "/readyz")}
-    assert {path: (answer.status, text) for path, (answer, text) in said.items()} == {
+def test_a_note_is_in_readyz_and_leaves_it_ready(port: int, controller: FakeController) -> None:
+    controller.note = "ready, but"
+    answers = {path: request(port, "GET", path) for path in ("/healthz", "/readyz")}
+    assert {path: (answer.status, text) for path, (answer, text) in answers.items()} == {
         "/healthz": (200, "ok\n"),
         "/readyz": (200, "ready, but\n"),
     }
-    controller.problem = "not listed yet: pods"
-    answer, text = ask(port, "GET", "/readyz")
+    controller.error = "not listed yet: pods"
+    answer, text = request(port, "GET", "/readyz")
     assert (answer.status, text) == (503, "not listed yet: pods\n")
 
 
-def test_metrics_are_prometheus_own(port: int) -> None:
-    answer, text = ask(port, "GET", "/metrics")
+def test_metrics_are_in_the_text_format_of_prometheus(port: int) -> None:
+    answer, text = request(port, "GET", "/metrics")
     assert answer.status == 200
     assert answer.headers["Content-Type"].startswith("text/plain; version=")
     assert "modelfit_leader" in text
@@ -96,8 +96,8 @@ def test_metrics_are_prometheus_own(port: int) -> None:
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"])
 @pytest.mark.parametrize("path", ["/healthz", "/metrics", "/else"])
-def test_another_method_is_a_405_that_names_the_right_one(path: str, method: str, port: int) -> None:
-    answer, text = ask(port, method, path)
+def test_another_method_is_a_405_that_allows_get(path: str, method: str, port: int) -> None:
+    answer, text = request(port, method, path)
     assert (answer.status, answer.headers["Allow"]) == (405, "GET")
     assert text == ("" if method == "HEAD" else "want GET\n")
     assert "Server" not in answer.headers
@@ -110,16 +110,16 @@ def test_head_gets_no_body(port: int) -> None:
 @pytest.mark.parametrize(
     "data",
     [b"GET / HTTP/9.9\r\n\r\n", b"<script>\r\n\r\n", b"GET / HTTP/<script>\r\n\r\n", b"GET /" + b"x" * 70_000],
-    ids=["version", "line", "odd version", "endless"],
+    ids=["version", "line", "odd version", "too long"],
 )
-def test_what_is_no_request_is_not_repeated(data: bytes, port: int) -> None:
-    said = send(port, data)
-    assert b"script" not in said
-    assert b"Server" not in said
-    assert b"Python" not in said
+def test_a_malformed_request_is_not_repeated_in_the_response(data: bytes, port: int) -> None:
+    response = send(port, data)
+    assert b"script" not in response
+    assert b"Server" not in response
+    assert b"Python" not in response
 
 
-def test_a_peer_that_hangs_up_is_no_event(
+def test_a_closed_connection_is_not_logged(
     port: int, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(20):
@@ -127,19 +127,19 @@ def test_a_peer_that_hangs_up_is_no_event(
         peer.sendall(b"GET /metrics HTTP/1.1\r\n")
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         peer.close()
-    assert ask(port, "GET", "/healthz")[0].status == 200
+    assert request(port, "GET", "/healthz")[0].status == 200
     time.sleep(0.2)
     assert capfd.readouterr().err == ""
     assert caplog.records == []
 
 
-def test_a_bug_is_logged_as_all_else_is(
-    port: int, controller: Controller, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+def test_an_exception_is_logged(
+    port: int, controller: FakeController, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    controller.problem = "a bug"
+    controller.error = "a bug"
     with caplog.at_level(logging.ERROR):
         assert send(port, b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n") == b""
     assert [(record.name, record.getMessage()) for record in caplog.records] == [
-        ("modelfit.probes", "could not answer a probe")
+        ("modelfit.probes", "failed to answer a probe")
     ]
     assert capfd.readouterr().err == ""

@@ -1,10 +1,10 @@
 """Create the claims of injected pods, until SIGTERM.
 
-Watches pods that the webhook has injected, and creates for each the
+Watches the pods that the webhook has injected, and creates for each the
 ResourceClaim that it waits for, owned by the pod. With `certificates` in its
-settings it also makes and renews the webhook's certificate. Runs as the
-service account of its own pod, or by a kubeconfig. Of several replicas one
-acts. Answers GET /healthz, /readyz and /metrics in plain HTTP.
+settings it also issues and renews the webhook's certificate. Uses the service
+account of its pod, or a kubeconfig. Of several replicas, one is the leader.
+Serves GET /healthz, /readyz and /metrics in plain HTTP.
 
 example:
   modelfit controller --lease modelfit/modelfit-controller
@@ -24,20 +24,20 @@ from webhook.errors import quote
 from webhook.observe import logs
 
 SPARE_CONNECTIONS = 8
-"""Beside the workers': watches, election, discovery, audit, certificates."""
+"""Connections in addition to the workers': watches, leader election, discovery, scanner, certificates."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: the pod's service account)"
+        "--kubeconfig", metavar="FILE", help="kubeconfig of the cluster (default: the pod's service account)"
     )
     parser.add_argument("--config", metavar="FILE", help="settings")
     parser.add_argument(
         "--lease",
         metavar="NAMESPACE/NAME",
         type=_lease,
-        help="the Lease by which replicas agree on the one that acts (default: modelfit-controller, in the namespace of"
-        " the service account or of the kubeconfig's context)",
+        help="the Lease of the leader election (default: modelfit-controller, in the namespace of the service account"
+        " or of the kubeconfig's context)",
     )
     parser.add_argument("--host", default="0.0.0.0", help="address of the probes (default: 0.0.0.0; :: is IPv6)")  # noqa: S104
     parser.add_argument(
@@ -46,14 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs the controller. 0 after SIGTERM or SIGINT. Raises UsageError and InvalidSettings where it cannot
-    start."""
+    """Runs the controller; 0 after SIGTERM or SIGINT. Raises UsageError and InvalidSettings if it cannot start."""
     settings = inputs.load_settings(arguments.config)
     logs.configure(settings.log_level)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    # Only now: the Kubernetes client takes a quarter of a second to import.
+    # Imported here because the Kubernetes client takes 0.25 s to import.
     from webhook.cluster import client_config
     from webhook.cluster.api import Api
     from webhook.controller.certificate_reconciler import CertificateReconciler
@@ -61,10 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     from webhook.controller.probes import Probes
 
     try:
-        found = client_config.find(Path(arguments.kubeconfig) if arguments.kubeconfig else None)
-    except client_config.NotConfigured as problem:
-        raise UsageError(str(problem)) from None
-    namespace, lease = arguments.lease or (found.namespace, "modelfit-controller")
+        config = client_config.load(Path(arguments.kubeconfig) if arguments.kubeconfig else None)
+    except client_config.NotConfigured as error:
+        raise UsageError(str(error)) from None
+    namespace, lease = arguments.lease or (config.namespace, "modelfit-controller")
     options = Options(
         identity=f"{socket.gethostname()}_{secrets.token_hex(4)}",
         namespace=namespace,
@@ -72,10 +71,10 @@ def run(arguments: argparse.Namespace) -> int:
         workers=settings.claim_workers,
         leader_election=settings.leader_election,
         uninjected_scan_seconds=settings.uninjected_scan_seconds,
-        left_alone=frozenset(settings.excluded_namespaces),
+        excluded_namespaces=frozenset(settings.excluded_namespaces),
     )
     api = Api(
-        found,
+        config,
         connections=settings.claim_workers + SPARE_CONNECTIONS,
         user_agent=f"modelfit-controller/{version('modelfit-webhook')}",
     )
@@ -84,13 +83,17 @@ def run(arguments: argparse.Namespace) -> int:
     controller.start()
     try:
         probes = Probes(
-            arguments.host, arguments.metrics_port, controller.unhealthy, controller.unready, controller.remark
+            arguments.host,
+            arguments.metrics_port,
+            controller.liveness_error,
+            controller.readiness_error,
+            controller.note,
         )
     except OSError as error:
         controller.stop()
-        where = f"--host {quote(arguments.host)} --metrics-port {arguments.metrics_port}"
-        wanted = "want an address of this machine, and a port that is free"
-        raise UsageError(f"{where}: {error.strerror or error}; {wanted}") from None
+        flags = f"--host {quote(arguments.host)} --metrics-port {arguments.metrics_port}"
+        expected = "want an address of this machine, and a port that is free"
+        raise UsageError(f"{flags}: {error.strerror or error}; {expected}") from None
     log = logging.getLogger("modelfit.controller")
     log.info("started", extra={"fields": {"identity": options.identity, "port": probes.port}})
     stop.wait()
@@ -102,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _port(text: str) -> int:
     if not text.isdigit() or not 0 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{quote(text)}; want a number up to 65535, 0 for any that is free")
+        raise argparse.ArgumentTypeError(f"{quote(text)}; want a number up to 65535; 0 for any free port")
     return int(text)
 
 

@@ -1,10 +1,10 @@
-"""One call to the API server: JSON in, JSON out, Failure where it fails.
+"""Calls to the API server: JSON in, JSON out, ApiError on failure.
 
-Closed here, of the client's defaults: it has no timeouts, silently repeats calls whose connection broke, and keeps
-fewer connections than there are workers.
+Changes to the client's defaults: calls have timeouts, are not silently repeated when the connection breaks, and the
+connection pool has room for every worker.
 """
 # mypy: disable-error-code="no-untyped-call"
-# The client announces types and leaves many out.
+# The client claims to be typed, but many of its functions have no annotations.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -16,37 +16,34 @@ from kubernetes.client import ApiClient
 from webhook.cluster import api_errors
 from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.cluster.client_config import ClientConfig
-
-JsonObject = dict[str, object]
-"""A Kubernetes object as it is on the wire."""
+from webhook.json_tree import JsonObject, get_list
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 15.0
-"""Seconds that a call waits for the connection, and then for each part of the answer. Longer than a slow API server
-takes for a write, shorter than anybody wants to wait for a lost one."""
+"""Timeouts of the connection and of each read of the response. A slow API server needs less for a write."""
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-"""Content types in which the API server leaves everything but `metadata` away."""
+"""Content types in which the API server omits everything but `metadata`."""
 
-PAGE = 500
-"""Objects in a page of a list: client-go's figure."""
-PAGE_BYTES = 4 << 20
-"""A page that is larger is asked for again in parts. Ordinary metadata has 2 to 8 KB; anybody who may create an object
-can make it a megabyte, and decoded it takes many times that."""
+MAX_PAGE = 500
+"""Objects in a page of a list: client-go's default."""
+MAX_PAGE_BYTES = 4 << 20
+"""A larger page is requested again with fewer objects. Ordinary metadata has 2 to 8 KB, but any user who may create an
+object can make it 1 MB, and decoded it takes a multiple of that."""
 
 
 class Api:
-    """The API server behind a Connection, with `connections` kept open. Safe to share between threads."""
+    """The API server of a ClientConfig, with a pool of `connections`. Thread-safe."""
 
-    def __init__(self, connection: ClientConfig, *, connections: int, user_agent: str) -> None:
-        self._connection = connection
-        configuration = connection.configuration
+    def __init__(self, config: ClientConfig, *, connections: int, user_agent: str) -> None:
+        self._config = config
+        configuration = config.configuration
         configuration.connection_pool_maxsize = connections
-        # Whoever calls decides what to repeat: urllib3 would do so three times, unseen and without a pause.
+        # The caller decides on retries: by default urllib3 retries three times, without a delay.
         configuration.retries = False
         configuration.keep_alive = True
         self._client = ApiClient(configuration)
@@ -54,7 +51,7 @@ class Api:
         self._user_agent = user_agent
 
     def close(self) -> None:
-        """Closes the idle connections."""
+        """Closes idle connections."""
         self._client.close()
 
     def call(
@@ -68,49 +65,55 @@ class Api:
         content_type: str = JSON,
         read_seconds: float = READ_SECONDS,
     ) -> JsonObject:
-        """The answer's JSON object. Raises Failure."""
-        return _decoded(self._read(self._send(method, path, query, body, accept, content_type, read_seconds)))
+        """The response's JSON object. Raises ApiError."""
+        return _decode(self._read(self._send(method, path, query, body, accept, content_type, read_seconds)))
 
-    def open(self, path: str, query: Mapping[str, str], *, accept: str, read_seconds: float) -> urllib3.HTTPResponse:
-        """An answer that is read bit by bit (a watch); `read_seconds` is how long it may be silent. Raises Failure."""
+    def open_stream(
+        self, path: str, query: Mapping[str, str], *, accept: str, read_seconds: float
+    ) -> urllib3.HTTPResponse:
+        """A response to be read incrementally (a watch), which times out after `read_seconds` without a byte. Raises
+        ApiError."""
         return self._send("GET", path, query, None, accept, JSON, read_seconds)
 
-    def metadata(
-        self, path: str, query: Mapping[str, str], trim: Callable[[JsonObject], None] = lambda item: None
+    def list_metadata(
+        self, path: str, query: Mapping[str, str], strip: Callable[[JsonObject], None] = lambda item: None
     ) -> tuple[list[JsonObject], str]:
-        """All objects of a collection, only their metadata, and the list's resource version. Read in pages, and what is
-        not needed is dropped by `trim` page by page, so that neither side holds a big cluster's whole list at once.
-        Raises Failure, Kind.EXPIRED where reading took too long."""
+        """The metadata of all objects of a collection, and the list's resource version.
+
+        Reads in pages and calls `strip` on every object of a page before the next, so that neither side holds the
+        whole list of a large cluster. Raises ApiError; ErrorReason.EXPIRED if reading took too long.
+        """
         items: list[JsonObject] = []
-        page, limit = dict(query), PAGE
+        page, limit = dict(query), MAX_PAGE
         while True:
-            asked = {**page, "limit": str(limit)}
-            response = self._send("GET", path, asked, None, METADATA_LIST, JSON, READ_SECONDS)
-            data = self._read(response, PAGE_BYTES if limit > 1 else None)
-            if len(data) > PAGE_BYTES and limit > 1:
+            page_query = {**page, "limit": str(limit)}
+            response = self._send("GET", path, page_query, None, METADATA_LIST, JSON, READ_SECONDS)
+            data = self._read(response, MAX_PAGE_BYTES if limit > 1 else None)
+            if len(data) > MAX_PAGE_BYTES and limit > 1:
                 limit = max(1, limit // 4)
                 continue
-            document = _decoded(data)
-            found, about = document.get("items"), document.get("metadata")
-            if not isinstance(about, dict):
+            document = _decode(data)
+            list_metadata = document.get("metadata")
+            if not isinstance(list_metadata, dict):
                 raise ApiError(ErrorReason.UNEXPECTED, f"GET {path}: a list without metadata")
-            for item in found if isinstance(found, list) else []:
-                trim(item)
-                items.append(item)
-            if not about.get("continue"):
-                return items, str(about.get("resourceVersion", ""))
-            page["continue"] = about["continue"]
-            if len(data) < PAGE_BYTES // 4:
-                limit = min(2 * limit, PAGE)
+            for item in get_list(document, "items"):
+                if isinstance(item, dict):
+                    strip(item)
+                    items.append(item)
+            if not list_metadata.get("continue"):
+                return items, str(list_metadata.get("resourceVersion", ""))
+            page["continue"] = list_metadata["continue"]
+            if len(data) < MAX_PAGE_BYTES // 4:
+                limit = min(2 * limit, MAX_PAGE)
 
-    def _read(self, response: urllib3.HTTPResponse, most: int | None = None) -> bytes:
-        """The answer's body; the beginning of it, and the end of its connection, where it has more than `most` bytes.
-        Raises Failure."""
+    def _read(self, response: urllib3.HTTPResponse, max_bytes: int | None = None) -> bytes:
+        """The response's body. A body of more than `max_bytes` is truncated and its connection closed. Raises
+        ApiError."""
         try:
-            if most is None:
+            if max_bytes is None:
                 return response.data
-            data = response.read(most + 1)
-            if len(data) > most:
+            data = response.read(max_bytes + 1)
+            if len(data) > max_bytes:
                 response.close()
                 response.release_conn()
             return data
@@ -127,23 +130,25 @@ class Api:
         content_type: str,
         read_seconds: float,
     ) -> urllib3.HTTPResponse:
+        """A successful response. After a 401 the credentials are read again and the call is repeated once."""
         url = self._host + path + ("?" + urlencode(query) if query else "")
         headers = {"Accept": accept, "Content-Type": content_type, "User-Agent": self._user_agent}
-        for last in (False, True):
-            authorization = self._connection.authorization()
-            sent = {**headers, "Authorization": authorization} if authorization else headers
-            response = self._once(method, url, sent, body, read_seconds)
+        for is_last_attempt in (False, True):
+            authorization = self._config.authorization()
+            all_headers = {**headers, "Authorization": authorization} if authorization else headers
+            response = self._send_once(method, url, all_headers, body, read_seconds)
             if response.status < 300:
                 return response
             try:
-                failure = api_errors.from_response(response.status, response.data, response.headers)
-            except (urllib3.exceptions.HTTPError, OSError) as error:
-                failure = api_errors.from_exception(error, self._host)
-            if last or failure.reason is not ErrorReason.UNAUTHORIZED or not self._connection.renew(authorization):
-                raise failure
+                error = api_errors.from_response(response.status, response.data, response.headers)
+            except (urllib3.exceptions.HTTPError, OSError) as cause:
+                error = api_errors.from_exception(cause, self._host)
+            is_unauthorized = error.reason is ErrorReason.UNAUTHORIZED
+            if is_last_attempt or not is_unauthorized or not self._config.renew(authorization):
+                raise error
         raise AssertionError("unreachable")
 
-    def _once(
+    def _send_once(
         self, method: str, url: str, headers: Mapping[str, str], body: object, read_seconds: float
     ) -> urllib3.HTTPResponse:
         timeouts = (CONNECT_SECONDS, read_seconds)
@@ -156,14 +161,16 @@ class Api:
 
 
 def path(api_version: str, plural: str, namespace: str | None = None, *rest: str) -> str:
-    """The URL path of a collection, of an object or of its subresource: `path("v1", "pods", "a", "web", "status")`.
-    Names come from the API server and from validated settings, so nothing in them needs escaping."""
+    """The URL path of a collection, an object or a subresource: `path("v1", "pods", "a", "web", "status")`.
+
+    Names come from the API server or from validated settings, so they need no escaping.
+    """
     parts: Sequence[str] = ["/apis" if "/" in api_version else "/api", api_version]
     parts = [*parts, "namespaces", namespace] if namespace else parts
     return "/".join([*parts, plural, *rest])
 
 
-def _decoded(data: bytes) -> JsonObject:
+def _decode(data: bytes) -> JsonObject:
     try:
         document = json.loads(data)
     except ValueError:

@@ -1,17 +1,17 @@
-"""Which version of resource.k8s.io the API server serves, found again when it changes under us."""
+"""Discovery of the resource.k8s.io version to use, repeated when it may have changed."""
 
 import threading
 
 from webhook.cluster.api import Api, path
 from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.core.claims import api_versions
+from webhook.json_tree import get_list, get_text
 
 GROUP = "resource.k8s.io"
 
 
 class ResourceApi:
-    """The version to speak, the preferred one of those that are served; None before the first look, and where none of
-    them is."""
+    """The preferred one of the served versions; None before the first `refresh`, and if no supported one is served."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -25,32 +25,30 @@ class ResourceApi:
 
     @property
     def problem(self) -> str:
-        """Why there is no version, in words; empty where there is one."""
+        """Why there is no version; empty if there is one."""
         if self.version:
             return ""
         if self._served is None:
-            return f"not known yet which versions of {GROUP} the API server serves"
+            return f"the versions of {GROUP} that the API server serves are not known yet"
         return (
             f"the API server serves {', '.join(self._served) or 'no version'} of {GROUP}; want one of "
             f"{', '.join(api_versions.SERVED_VERSIONS)}: Kubernetes 1.34 or newer, or 1.32 with dynamic resource"
-            " allocation switched on"
+            " allocation enabled"
         )
 
     def refresh(self) -> bool:
-        """Looks again; whether the version is another one now. An API server that does not answer changes nothing.
-        Raises Failure."""
+        """Asks the API server again; returns whether the version changed. Raises ApiError, and keeps the version."""
         with self._lock:
             before = self.version
             try:
                 document = self._api.call("GET", f"/apis/{GROUP}")
-            except ApiError as failure:
-                if failure.reason is not ErrorReason.NOT_FOUND:
+            except ApiError as error:
+                if error.reason is not ErrorReason.NOT_FOUND:
                     raise
                 document = {}
-            listed = document.get("versions")
-            self._served = tuple(str(item.get("version")) for item in (listed if isinstance(listed, list) else []))
+            self._served = tuple(str(get_text(item, "version")) for item in get_list(document, "versions"))
             return self.version != before
 
     def path(self, plural: str, namespace: str | None = None, *rest: str) -> str:
-        """The URL path in the version spoken now; while there is none, that of the preferred one, which answers 404."""
+        """The URL path in the current version; without one, in the preferred version, which then answers 404."""
         return path(f"{GROUP}/{self.version or api_versions.SERVED_VERSIONS[0]}", plural, namespace, *rest)

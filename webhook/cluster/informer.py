@@ -1,16 +1,19 @@
-"""A local copy of the metadata of all objects of one kind, kept up to date by a watch.
+"""A local cache of the metadata of all objects of one kind, kept up to date by a watch.
 
-The client's SharedInformer does the listing, watching and caching. Closed here, from outside, in the function that it
-lists and watches with: a watch has a read timeout, so that a connection which silently died is noticed; a watch that
-fails is opened again after a growing pause instead of at once and for ever; lists are read in pages, and retried with
-back-off; resource versions of objects without a model are followed; what is not needed of an object is dropped on
-arrival; and the log has one line for a failure, not a stack.
+The client's SharedInformer lists, watches and caches. The function that it lists and watches with makes up for what it
+lacks:
+
+- a watch has a read timeout, so that a dead connection is noticed;
+- a failed watch is opened again after a back-off, not in a hot loop;
+- lists are read in pages and retried with back-off;
+- resource versions are followed for objects without a model;
+- unused metadata is stripped on arrival;
+- a failure is one log line, not a stack trace.
 """
 # mypy: disable-error-code="no-untyped-call"
-# The client announces types and leaves many out.
+# The client claims to be typed, but many of its functions have no annotations.
 
 import logging
-import random
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -18,44 +21,46 @@ from typing import NamedTuple
 
 from kubernetes.client.exceptions import ApiException
 from kubernetes.informer import ADDED, DELETED, ERROR, MODIFIED, SharedInformer
-from kubernetes.utils import Backoff, on_retry_after_error
 
+from webhook.backoff import Backoff
 from webhook.cluster import api_errors
-from webhook.cluster.api import METADATA, Api, JsonObject
+from webhook.cluster.api import METADATA, Api
 from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.json_tree import JsonObject
 
 WATCH_SECONDS = 30
-"""Seconds after which the API server ends a watch, having said (in a bookmark) how far it got."""
+"""Seconds after which the API server closes a watch, after a bookmark with its resource version."""
 SILENCE_SECONDS = 40.0
-"""Seconds without a byte after which a watch is given up: longer than the API server lets any watch last."""
+"""Seconds without a byte after which a watch is closed: more than WATCH_SECONDS."""
 RESYNC_SECONDS = 600
-"""Seconds between full lists, after which everything is looked at once more."""
+"""Seconds between full lists, after which every object is reconciled again."""
+BACKOFF = Backoff(first=0.1, maximum=10.0)
+"""Delays of lists that fail and of watches that end within `_QUICK_SECONDS`."""
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0
+_LIST_ATTEMPTS = 7
 _QUICK_SECONDS = 5.0
-_LIST_BACKOFF = Backoff(steps=7, duration=_FIRST_PAUSE, factor=2.0, jitter=0.5)
 
 _log = logging.getLogger("modelfit.informer")
-# It prints a stack for everything that a network does. What is to be known goes to `failed`.
+# SharedInformer logs a stack trace for every network error; `failed` reports them instead.
 logging.getLogger("kubernetes.informer.informer").setLevel(logging.CRITICAL)
 
 
-class _About(NamedTuple):
+class _ListMeta(NamedTuple):
     resource_version: str
 
 
-class _Listing(NamedTuple):
-    """A list in the shape in which SharedInformer reads it."""
+class _List(NamedTuple):
+    """A list in the shape that SharedInformer reads."""
 
     items: list[JsonObject]
-    metadata: _About
+    metadata: _ListMeta
 
 
 class Informer:
-    """The objects at `path()` (looked up anew at each call: an API version may change) that the selectors choose.
+    """Caches the objects at `path()` that match the selectors. `path` is called every time: an API version may change.
 
-    `trim(object)` removes in place what is not needed; others may read the object meanwhile. `changed(object)` and
-    `gone(object)` run in the informer's thread after its copy is up to date; `failed(failure)` when a call failed.
+    `strip(object)` removes unused metadata in place; other threads may read the object meanwhile. `changed(object)` and
+    `gone(object)` run in the informer's thread after the cache is updated, `failed(error)` after a failed call.
     """
 
     def __init__(
@@ -64,30 +69,30 @@ class Informer:
         path: Callable[[], str],
         *,
         stop: threading.Event,
-        trim: Callable[[JsonObject], None],
+        strip: Callable[[JsonObject], None],
         changed: Callable[[JsonObject], None],
         gone: Callable[[JsonObject], None],
         failed: Callable[[ApiError], None],
         selectors: Mapping[str, str] | None = None,
     ) -> None:
-        self._api, self._path, self._stop, self._trim = api, path, stop, trim
+        self._api, self._path, self._stop, self._strip = api, path, stop, strip
         self._selectors = dict(selectors or {})
         self._opened = 0.0
         self._quick_ends = 0
         self.synced = threading.Event()
         self._informer = SharedInformer(self._list_or_watch, resync_period=RESYNC_SECONDS)
         for event_type in (ADDED, MODIFIED):
-            # The first handler, so that nobody keeps an untrimmed object.
-            self._informer.add_event_handler(event_type, _logged(trim))
-            self._informer.add_event_handler(event_type, _logged(changed))
-        self._informer.add_event_handler(DELETED, _logged(gone))
-        self._informer.add_event_handler(ERROR, lambda error: failed(_failure(error)))
+            # Registered first, so that `changed` gets a stripped object.
+            self._informer.add_event_handler(event_type, _log_exceptions(strip))
+            self._informer.add_event_handler(event_type, _log_exceptions(changed))
+        self._informer.add_event_handler(DELETED, _log_exceptions(gone))
+        self._informer.add_event_handler(ERROR, lambda error: failed(_to_api_error(error)))
 
     def start(self) -> None:
         self._informer.start()
 
     def stop(self) -> None:
-        """Ends the watch at once. `stop` has to be set before."""
+        """Closes the watch at once. The `stop` event must be set before."""
         self._informer.stop()
 
     @property
@@ -96,7 +101,7 @@ class Informer:
         return thread is not None and thread.is_alive()
 
     def get(self, key: str) -> JsonObject | None:
-        """The copy of `namespace/name`, or of `name`."""
+        """The cached object of `namespace/name`, or of `name` if it has no namespace."""
         found: JsonObject | None = self._informer.cache.get_by_key(key)
         return found
 
@@ -104,30 +109,31 @@ class Informer:
         keys: list[str] = self._informer.cache.list_keys()
         return keys
 
-    # The annotation is read: it tells the client's Watch that objects are plain JSON whose version it has to follow.
-    def _list_or_watch(self, **asked: object) -> object:
-        if asked.get("watch"):
-            # SharedInformer watches once the list is in its cache, and told to the handlers.
-            self.synced.set()
-            return self._open(str(asked["resource_version"]))
-        items, version = on_retry_after_error(
-            _LIST_BACKOFF,
-            self._worth_repeating,
-            lambda: self._api.metadata(self._path(), self._selectors, self._trim),
-            self._sleep,
-        )
-        return _Listing(items, _About(version))
+    # The client's Watch inspects the return annotation: `object` makes it follow the resource version of plain JSON.
+    def _list_or_watch(self, **query: object) -> object:
+        if not query.get("watch"):
+            return self._list()
+        # SharedInformer opens a watch after the list is cached and its handlers have run.
+        self.synced.set()
+        return self._open_watch(str(query["resource_version"]))
 
-    def _sleep(self, seconds: float) -> None:
-        self._stop.wait(seconds)
+    def _list(self) -> _List:
+        """Retries up to `_LIST_ATTEMPTS` times; SharedInformer then reports the error and lists again."""
+        failures = 0
+        while True:
+            try:
+                items, version = self._api.list_metadata(self._path(), self._selectors, self._strip)
+                return _List(items, _ListMeta(version))
+            except ApiError as error:
+                failures += 1
+                may_pass = error.reason.server_unavailable or error.reason is ErrorReason.EXPIRED
+                if failures == _LIST_ATTEMPTS or not may_pass or self._stop.is_set():
+                    raise
+                delay = BACKOFF.delay(failures) if error.retry_after is None else error.retry_after
+            self._stop.wait(delay)
 
-    def _worth_repeating(self, error: Exception) -> bool:
-        if self._stop.is_set() or not isinstance(error, ApiError):
-            return False
-        return error.reason.transient or error.reason is ErrorReason.EXPIRED
-
-    def _open(self, version: str) -> object:
-        self._pause()
+    def _open_watch(self, version: str) -> object:
+        self._wait_before_reopening()
         self._opened = time.monotonic()
         query = {
             **self._selectors,
@@ -137,36 +143,35 @@ class Informer:
             "timeoutSeconds": str(WATCH_SECONDS),
         }
         try:
-            return self._api.open(self._path(), query, accept=METADATA, read_seconds=SILENCE_SECONDS)
-        except ApiError as failure:
-            if failure.reason is ErrorReason.EXPIRED:
-                # In the client's own words, which make it list again.
-                raise ApiException(status=410, reason=failure.message) from failure
+            return self._api.open_stream(self._path(), query, accept=METADATA, read_seconds=SILENCE_SECONDS)
+        except ApiError as error:
+            if error.reason is ErrorReason.EXPIRED:
+                # The client's own exception for 410 makes SharedInformer list again.
+                raise ApiException(status=410, reason=error.message) from error
             raise
 
-    def _pause(self) -> None:
-        """Waits before a watch is opened again, the longer the more often it has ended quickly, whatever the cause."""
+    def _wait_before_reopening(self) -> None:
+        """Backs off if the last watch ended quickly, whatever the cause."""
         if self._opened and time.monotonic() - self._opened < _QUICK_SECONDS:
             self._quick_ends += 1
-            longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(self._quick_ends, 16))
-            self._stop.wait(longest * random.uniform(0.5, 1.0))  # noqa: S311
+            self._stop.wait(BACKOFF.delay(self._quick_ends))
         else:
             self._quick_ends = 0
 
 
-def _logged(handler: Callable[[JsonObject], None]) -> Callable[[JsonObject], None]:
-    """The handler, whose faults are in our log: the informer's own log of them is off, and it carries on."""
+def _log_exceptions(handler: Callable[[JsonObject], None]) -> Callable[[JsonObject], None]:
+    """Logs exceptions of the handler: SharedInformer's own log is off, and it continues."""
 
     def handle(obj: JsonObject) -> None:
         try:
             handler(obj)
         except Exception:
-            _log.exception("a handler of the informer failed")
+            _log.exception("informer handler failed")
 
     return handle
 
 
-def _failure(error: object) -> ApiError:
+def _to_api_error(error: object) -> ApiError:
     return (
         api_errors.from_exception(error)
         if isinstance(error, Exception)

@@ -1,62 +1,61 @@
-"""Leader election on a Lease: of several replicas at most one acts.
+"""Leader election on a Lease: at most one of several replicas is the leader.
 
-The client's LeaderElection decides who may take or renew the lock. Closed here: its lock speaks through a global
-configuration without timeouts, and an API server that does not answer ends it; its loops cannot be stopped and never
-release the lock; and it may go on leading in a call that hangs. Here leading ends by itself, by the monotonic clock,
-before anybody else may begin.
+The client's LeaderElection decides who may acquire or renew the lock. Differences from the client's own lock and loop:
+calls have timeouts, and an API server that does not respond does not end the election; the loop can be stopped and
+releases the lock; and leadership expires by the monotonic clock before another replica may acquire the lock, even while
+a call hangs.
 """
 # mypy: disable-error-code="no-untyped-call"
-# The client announces types and leaves many out.
+# The client claims to be typed, but many of its functions have no annotations.
 
 import logging
 import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kubernetes.leaderelection.electionconfig import Config
 from kubernetes.leaderelection.leaderelection import LeaderElection
 from kubernetes.leaderelection.leaderelectionrecord import LeaderElectionRecord
 
-from webhook.cluster.api import Api, JsonObject, path
+from webhook.cluster.api import Api, path
 from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.json_tree import JsonObject, get_object
 
 LEASE_SECONDS = 12
-"""Seconds after its last renewal until others take a lease: what a replica that was killed costs."""
+"""Seconds after the last renewal until another replica may acquire the lease: the cost of a killed leader."""
 RENEW_SECONDS = 8
-"""Seconds after its last renewal until the leader stops acting."""
+"""Seconds after the last renewal until the leader stops acting."""
 RETRY_SECONDS = 2
-"""Seconds between attempts to take or to renew it."""
+"""Seconds between attempts to acquire or renew the lease."""
 CALL_SECONDS = 3.0
-"""Seconds that one call may take: two fit into the time for a renewal."""
+"""Timeout of one call: two of them fit into RENEW_SECONDS."""
 
-# A line for each attempt, every two seconds.
+# It logs a line every two seconds at INFO.
 logging.getLogger("leaderelection").setLevel(logging.WARNING)
 
 
-class Leadership(Protocol):
-    """Whether this replica may act."""
-
-    @property
-    def leading(self) -> bool: ...
-
-
 class NoLeaderElection:
-    """The only replica: always leads."""
+    """Stands in for LeaderElector in an installation with one replica: always the leader."""
 
-    leading = True
+    is_leader = True
+    alive = True
+
+    def start(self) -> None: ...
+
+    def release(self) -> None: ...
 
 
-class _Refusal(NamedTuple):
-    """An error in the shape in which LeaderElection reads it: only a body with code 404 lets it create the lock."""
+class _LockError(NamedTuple):
+    """An error in the shape that LeaderElection reads: it creates the lock only if the body has code 404."""
 
     reason: str
     body: str
 
 
 class LeaseLock:
-    """A lock as LeaderElection wants it. Times in a record are ours to choose: they are for people, and the election
+    """The lock that LeaderElection acquires and renews. The times written to the Lease are informational: the election
     measures how long a record has not changed."""
 
     def __init__(self, api: Api, namespace: str, name: str, identity: str) -> None:
@@ -64,14 +63,14 @@ class LeaseLock:
         self._api = api
         self._lease: JsonObject = {}
 
-    def get(self, name: str, namespace: str) -> tuple[bool, LeaderElectionRecord | _Refusal]:
+    def get(self, name: str, namespace: str) -> tuple[bool, LeaderElectionRecord | _LockError]:
         try:
             self._lease = self._api.call("GET", self._path(name), read_seconds=CALL_SECONDS)
-        except ApiError as failure:
-            absent = failure.reason is ErrorReason.NOT_FOUND
-            return False, _Refusal(str(failure), '{"code": 404}' if absent else "")
+        except ApiError as error:
+            not_found = error.reason is ErrorReason.NOT_FOUND
+            return False, _LockError(str(error), '{"code": 404}' if not_found else "")
         spec = _spec(self._lease)
-        # An empty holder is a released lease; the election takes over a record with a None in it.
+        # An empty holder is a released lease: the election takes over a record whose holder is None.
         return True, LeaderElectionRecord(
             spec.get("holderIdentity") or None,
             str(spec.get("leaseDurationSeconds", LEASE_SECONDS)),
@@ -80,39 +79,39 @@ class LeaseLock:
         )
 
     def create(self, name: str, namespace: str, election_record: LeaderElectionRecord) -> bool:
-        metadata = {"name": name, "namespace": namespace}
         body: JsonObject = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": metadata,
-            "spec": self._held({}),
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": self._renewed_spec({}),
         }
-        return self._written("POST", self._path(), body)
+        return self._write("POST", self._path(), body)
 
     def update(self, name: str, namespace: str, updated_record: LeaderElectionRecord) -> bool:
-        # With the resource version of the lease that was read: if anybody wrote it since, this fails.
-        return self._written("PUT", self._path(name), {**self._lease, "spec": self._held(_spec(self._lease))})
+        # The lease keeps the resource version that was read, so a concurrent write makes this one fail.
+        spec = self._renewed_spec(_spec(self._lease))
+        return self._write("PUT", self._path(name), {**self._lease, "spec": spec})
 
     def release(self) -> None:
-        """Lets others take it at once; without effect where it is no longer held."""
-        held, _ = self.get(self.name, self.namespace)
+        """Clears the holder, so that another replica acquires the lease at once. No effect if it is not held."""
+        found, _ = self.get(self.name, self.namespace)
         spec = _spec(self._lease)
-        if held and spec.get("holderIdentity") == self.identity:
-            self._written("PUT", self._path(self.name), {**self._lease, "spec": {**spec, "holderIdentity": ""}})
+        if found and spec.get("holderIdentity") == self.identity:
+            self._write("PUT", self._path(self.name), {**self._lease, "spec": {**spec, "holderIdentity": ""}})
 
-    def _held(self, spec: JsonObject) -> JsonObject:
-        """The Lease's spec, held by us from now on."""
+    def _renewed_spec(self, spec: JsonObject) -> JsonObject:
+        """The Lease's spec, held by this replica from now on."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        held: JsonObject = {**spec, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
+        renewed: JsonObject = {**spec, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
         if spec.get("holderIdentity") != self.identity:
             transitions = spec.get("leaseTransitions", 0)
-            held |= {"holderIdentity": self.identity, "acquireTime": now}
-            held["leaseTransitions"] = transitions + 1 if isinstance(transitions, int) and spec else 0
-        return held
+            renewed |= {"holderIdentity": self.identity, "acquireTime": now}
+            renewed["leaseTransitions"] = transitions + 1 if isinstance(transitions, int) and spec else 0
+        return renewed
 
-    def _written(self, method: str, where: str, body: JsonObject) -> bool:
+    def _write(self, method: str, url_path: str, body: JsonObject) -> bool:
         try:
-            self._lease = self._api.call(method, where, body=body, read_seconds=CALL_SECONDS)
+            self._lease = self._api.call(method, url_path, body=body, read_seconds=CALL_SECONDS)
         except ApiError:
             return False
         return True
@@ -122,7 +121,8 @@ class LeaseLock:
 
 
 class LeaderElector:
-    """Takes and renews the lock until `stop`; `changed(leading)` runs when this replica begins or ceases to lead."""
+    """Acquires and renews the lock until `stop` is set. Calls `changed(is_leader)` when this replica gains or loses
+    leadership."""
 
     def __init__(
         self,
@@ -132,15 +132,15 @@ class LeaderElector:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._lock, self._stop, self._changed, self._clock = lock, stop, changed, clock
-        self._until = -1.0
-        self._told = False
+        self._leader_until = -1.0
+        self._reported = False
         config = Config(lock, LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, lambda: None, None)
         self._election = LeaderElection(config)
         self._thread = threading.Thread(target=self._run, name="leader election", daemon=True)
 
     @property
-    def leading(self) -> bool:
-        return self._clock() < self._until
+    def is_leader(self) -> bool:
+        return self._clock() < self._leader_until
 
     @property
     def alive(self) -> bool:
@@ -150,19 +150,20 @@ class LeaderElector:
         self._thread.start()
 
     def step(self) -> None:
-        """One attempt to take or renew the lock."""
-        began = self._clock()
+        """One attempt to acquire or renew the lock."""
+        started = self._clock()
         if self._election.try_acquire_or_renew():
-            # It may have run out during this very call; what happened meanwhile went by unheeded.
-            self._tell(self.leading and self._told)
-            # From before the call: others count from after it.
-            self._until = began + RENEW_SECONDS
-        self._tell(self.leading)
+            # Leadership may have expired during this call: what changed meanwhile was ignored, so the loss is reported
+            # before the gain.
+            self._report(self.is_leader and self._reported)
+            # Counted from before the call: other replicas count from after it.
+            self._leader_until = started + RENEW_SECONDS
+        self._report(self.is_leader)
 
     def release(self) -> None:
-        """After `stop`: hands the lock over."""
+        """Releases the lock. `stop` must be set before."""
         self._thread.join(CALL_SECONDS)
-        self._until = -1.0
+        self._leader_until = -1.0
         self._lock.release()
 
     def _run(self) -> None:
@@ -170,12 +171,11 @@ class LeaderElector:
             self.step()
             self._stop.wait(RETRY_SECONDS)
 
-    def _tell(self, leading: bool) -> None:
-        if leading != self._told:
-            self._told = leading
-            self._changed(leading)
+    def _report(self, is_leader: bool) -> None:
+        if is_leader != self._reported:
+            self._reported = is_leader
+            self._changed(is_leader)
 
 
 def _spec(lease: JsonObject) -> JsonObject:
-    spec = lease.get("spec")
-    return spec if isinstance(spec, dict) else {}
+    return dict(get_object(lease, "spec"))

@@ -13,7 +13,6 @@ from webhook import json_tree
 from webhook.cluster.api import Api, path
 from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.json_tree import JsonObject
-from webhook.json_tree import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

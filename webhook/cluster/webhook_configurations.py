@@ -13,7 +13,6 @@ from webhook import constants, json_tree
 from webhook.cluster.api import STRATEGIC_PATCH, Api, path
 from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.json_tree import JsonObject
-from webhook.json_tree import JsonObject
 
 GROUP_VERSION = "admissionregistration.k8s.io/v1"
 

@@ -1,9 +1,9 @@
-"""The controller: creates the claim that each injected pod waits for, and nothing else.
+"""The controller: creates the ResourceClaims of injected pods and, if configured, maintains the webhook's certificate.
 
-It watches pods that the webhook has injected, and the claims it made; for a live pod whose claim is missing it creates
-the claim that the core computes, owned by the pod. It never changes or deletes a claim: Kubernetes removes what a pod
-owns. It is level-triggered: whatever it missed while it was down, it sees when it starts.
+It watches injected pods and their claims. If a live pod has no claim, it creates the claim that the core computes,
+owned by the pod. It never changes or deletes a claim; Kubernetes garbage-collects the claims of deleted pods. It is
+level-triggered: after a restart it reconciles every pod.
 
-Belongs here: what is to be done about a pod (`plan`, pure), and doing it (`keeper` and the loops around it). Never
-here: knowledge of the client or of HTTP (`webhook.cluster`), and how a claim looks (`webhook.core`).
+Belongs here: what to do about a pod (`claim_actions`, pure), and doing it (`pod_reconciler`, and the loops in
+`manager`). Never here: the Kubernetes client and HTTP (`webhook.cluster`), and the content of a claim (`webhook.core`).
 """

@@ -1,9 +1,9 @@
-"""Events on pods: what is wrong with a pod's claim, in plain words, where `kubectl describe pod` shows it.
+"""Events on pods, which `kubectl describe pod` shows: why a pod has no usable claim.
 
-An Event has a name of its own for each pod and reason, so that a restarted controller, or the other replica, goes on
-with the same one. At most one a pod and reason in `AGAIN_SECONDS`, and a few a second in all and for a namespace: a
-quota that stops a thousand pods is not worth a thousand Events at once, nor the silence of other tenants; pods that
-were passed over come up with their next retry.
+The name of an Event is derived from the pod and the reason, so that a restarted controller or another replica updates
+the same Event. Events are rate-limited per pod and reason (`REPEAT_SECONDS`), per namespace and in total: a quota that
+stops a thousand pods must neither cause a thousand Events at once nor silence other namespaces. A suppressed Event is
+written at a later retry of its pod.
 """
 
 import hashlib
@@ -14,116 +14,120 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from webhook.cluster.api import MERGE_PATCH, Api, JsonObject, path
+from webhook.cluster.api import MERGE_PATCH, Api, path
 from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.controller import controller_metrics
 from webhook.errors import truncate
+from webhook.json_tree import JsonObject
 
-AGAIN_SECONDS = 300.0
-"""Seconds until the same pod and reason may be told again."""
+REPEAT_SECONDS = 300.0
+"""Minimum seconds between two Events of the same pod and reason."""
 BURST = 50
 PER_SECOND = 5.0
-"""Events over all pods: so many at once, and so many a second after that."""
+"""Rate limit of all Events."""
 NAMESPACE_BURST = 25
 NAMESPACE_PER_SECOND = 1.0
-"""Of these, for the pods of one namespace: one whose pods are all broken leaves room for others."""
-MOST_NAMESPACES = 1000
-"""Above this those that have their whole share are forgotten."""
+"""Rate limit of the Events of one namespace."""
+MAX_NAMESPACES = 1000
+"""Number of namespaces above which those with a full bucket are dropped from memory."""
+MAX_EVENTS = 10_000
+"""Number of Events above which old ones are dropped from memory."""
 
 COMPONENT = "modelfit-controller"
 
 _log = logging.getLogger("modelfit.events")
 
 
-class _Told(NamedTuple):
+class _LastEvent(NamedTuple):
     at: float
-    times: int
+    total: int
 
 
-class _Share:
-    """So many at once, and so many a second after that."""
+class TokenBucket:
+    """A rate limit: `burst` tokens, refilled at `per_second`."""
 
     def __init__(self, burst: float, per_second: float, now: float) -> None:
         self._burst, self._per_second = burst, per_second
-        self._room, self._filled = burst, now
+        self._tokens, self._refilled = burst, now
 
-    def room(self, now: float) -> float:
-        """How many there may be now."""
-        self._room = min(self._burst, self._room + (now - self._filled) * self._per_second)
-        self._filled = now
-        return self._room
+    def available(self, now: float) -> float:
+        """The number of tokens."""
+        self._tokens = min(self._burst, self._tokens + (now - self._refilled) * self._per_second)
+        self._refilled = now
+        return self._tokens
 
-    def is_whole(self, now: float) -> bool:
-        """None has been taken that has not come back."""
-        return self.room(now) == self._burst
+    def is_full(self, now: float) -> bool:
+        return self.available(now) == self._burst
 
     def take(self) -> None:
-        self._room -= 1
+        self._tokens -= 1
 
 
 class Recorder:
-    """Writes Events; a failure to do so is logged and no more, since an Event is a courtesy."""
+    """Writes Events. A failed write is logged and counted, and raises nothing."""
 
     def __init__(self, api: Api, instance: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._api, self._instance, self._clock = api, instance, clock
         self._lock = threading.Lock()
-        self._told: dict[tuple[str, str], _Told] = {}
-        self._all = _Share(BURST, PER_SECOND, clock())
-        self._shares: dict[str, _Share] = {}
+        self._last: dict[tuple[str, str], _LastEvent] = {}
+        self._bucket = TokenBucket(BURST, PER_SECOND, clock())
+        self._namespace_buckets: dict[str, TokenBucket] = {}
 
     def warn(self, pod: Mapping[str, object], reason: str, message: str) -> bool:
-        """Tells about the pod with this metadata, unless it was told lately. Whether there is an Event now."""
-        count = self._admit(str(pod.get("namespace")), str(pod.get("uid")), reason)
+        """Writes a Warning on the pod with this metadata, unless a rate limit applies. Whether it was written."""
+        count = self._reserve(str(pod.get("namespace")), str(pod.get("uid")), reason)
         if count is None:
             controller_metrics.count_event(reason, "suppressed")
             return False
-        body = event(pod, reason, truncate(message), datetime.now(UTC), self._instance, count)
+        body = build_event(pod, reason, truncate(message), datetime.now(UTC), self._instance, count)
         try:
             self._write(body)
-        except ApiError as failure:
+        except ApiError as error:
             controller_metrics.count_event(reason, "failed")
-            _log.warning("no Event on a pod", extra={"fields": {**about(pod), "reason": reason, "why": str(failure)}})
+            fields = {**namespace_and_name(pod), "reason": reason, "error": str(error)}
+            _log.warning("failed to write Event", extra={"fields": fields})
             self._forget(str(pod.get("uid")), reason)
             return False
         controller_metrics.count_event(reason, "written")
         return True
 
     def _write(self, body: JsonObject) -> None:
-        meta = body["metadata"]
-        assert isinstance(meta, dict)
+        metadata = body["metadata"]
+        assert isinstance(metadata, dict)
         try:
-            self._api.call("POST", path("v1", "events", meta["namespace"]), body=body)
-        except ApiError as failure:
-            if failure.reason is not ErrorReason.ALREADY_EXISTS:
+            self._api.call("POST", path("v1", "events", metadata["namespace"]), body=body)
+        except ApiError as error:
+            if error.reason is not ErrorReason.ALREADY_EXISTS:
                 raise
             change = {key: body[key] for key in ("message", "lastTimestamp", "count")}
-            where = path("v1", "events", meta["namespace"], meta["name"])
-            self._api.call("PATCH", where, body=change, content_type=MERGE_PATCH)
+            url_path = path("v1", "events", metadata["namespace"], metadata["name"])
+            self._api.call("PATCH", url_path, body=change, content_type=MERGE_PATCH)
 
-    def _admit(self, namespace: str, uid: str, reason: str) -> int | None:
-        """How often this has been told, with this time; None where it may not be told now."""
+    def _reserve(self, namespace: str, uid: str, reason: str) -> int | None:
+        """The `count` of the Event to write now; None if a rate limit applies."""
         with self._lock:
             now = self._clock()
-            told = self._told.get((uid, reason), _Told(-AGAIN_SECONDS, 0))
-            share = self._shares.get(namespace) or _Share(NAMESPACE_BURST, NAMESPACE_PER_SECOND, now)
-            if now - told.at < AGAIN_SECONDS or self._all.room(now) < 1 or share.room(now) < 1:
+            last = self._last.get((uid, reason), _LastEvent(-REPEAT_SECONDS, 0))
+            bucket = self._namespace_buckets.get(namespace) or TokenBucket(NAMESPACE_BURST, NAMESPACE_PER_SECOND, now)
+            if now - last.at < REPEAT_SECONDS or self._bucket.available(now) < 1 or bucket.available(now) < 1:
                 return None
-            self._all.take()
-            share.take()
-            self._shares[namespace] = share
-            if len(self._shares) > MOST_NAMESPACES:
-                self._shares = {name: each for name, each in self._shares.items() if not each.is_whole(now)}
-            if len(self._told) > 10_000:
-                self._told = {key: value for key, value in self._told.items() if now - value.at < 2 * AGAIN_SECONDS}
-            self._told[uid, reason] = _Told(now, told.times + 1)
-            return told.times + 1
+            self._bucket.take()
+            bucket.take()
+            self._namespace_buckets[namespace] = bucket
+            if len(self._namespace_buckets) > MAX_NAMESPACES:
+                buckets = self._namespace_buckets.items()
+                self._namespace_buckets = {name: each for name, each in buckets if not each.is_full(now)}
+            if len(self._last) > MAX_EVENTS:
+                self._last = {key: each for key, each in self._last.items() if now - each.at < 2 * REPEAT_SECONDS}
+            self._last[uid, reason] = _LastEvent(now, last.total + 1)
+            return last.total + 1
 
     def _forget(self, uid: str, reason: str) -> None:
         with self._lock:
-            self._told.pop((uid, reason), None)
+            self._last.pop((uid, reason), None)
 
 
-def event(
+def build_event(
     pod: Mapping[str, object], reason: str, message: str, now: datetime, instance: str, count: int = 1
 ) -> JsonObject:
     """A Warning Event on the pod with this metadata."""
@@ -132,9 +136,9 @@ def event(
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        # A pod's name may have 253 characters, and so may an Event's.
+        # The name of a pod, like that of an Event, has at most 253 characters.
         "metadata": {"namespace": str(pod.get("namespace")), "name": f"{str(pod.get('name'))[:236]}.{digest}"},
-        "involvedObject": {"apiVersion": "v1", "kind": "Pod", **about(pod), "uid": pod.get("uid")},
+        "involvedObject": {"apiVersion": "v1", "kind": "Pod", **namespace_and_name(pod), "uid": pod.get("uid")},
         "type": "Warning",
         "reason": reason,
         "message": message,
@@ -147,6 +151,6 @@ def event(
     }
 
 
-def about(pod: Mapping[str, object]) -> dict[str, object]:
-    """The pod's namespace and name."""
+def namespace_and_name(pod: Mapping[str, object]) -> dict[str, object]:
+    """The fields that identify the pod in logs and references."""
     return {"namespace": pod.get("namespace"), "name": pod.get("name")}

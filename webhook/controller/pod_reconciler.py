@@ -1,4 +1,4 @@
-"""Carries out the plan for one pod. Called again for the same pod, it finds it done."""
+"""Reconciles one pod: carries out its ClaimAction. Idempotent."""
 
 import logging
 import threading
@@ -14,153 +14,155 @@ from webhook.controller.claim_actions import (
     ClaimAction,
     claim_name,
     decide_action,
-    missing_classes,
-    taken,
-    without_classes,
+    describe_missing_classes,
+    missing_device_classes,
+    report_name_conflict,
 )
-from webhook.controller.events import Recorder, about
+from webhook.controller.events import Recorder, namespace_and_name
 from webhook.controller.results import ClaimResult
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import api_versions
+from webhook.json_tree import get_object
 
-REMEMBERED_SECONDS = 30.0
-"""Seconds for which a claim counts as there because we made it, though the watch has not shown it yet."""
+EXPECTATION_SECONDS = 30.0
+"""Seconds for which a created claim counts as existing before the watch reports it."""
 
-_log = logging.getLogger("modelfit.keeper")
+_log = logging.getLogger("modelfit.reconciler")
 
 
 class Result(NamedTuple):
-    """What is to follow: nothing, or another attempt, after `at_least` so many seconds."""
+    """Whether to reconcile again, and after at least how many seconds."""
 
-    again: bool = False
-    at_least: float = 0.0
+    requeue: bool = False
+    requeue_after: float = 0.0
 
 
 class Listers(NamedTuple):
-    """The local copies of what is in the cluster: metadata by key, and the names of the DeviceClasses (None while they
-    are not known)."""
+    """The informers' caches: the metadata of a pod or a claim by key, and the names of the DeviceClasses (None until
+    they are listed)."""
 
     pod: Callable[[str], Mapping[str, object] | None]
     claim: Callable[[str], Mapping[str, object] | None]
-    classes: Callable[[], Collection[str] | None]
+    device_classes: Callable[[], Collection[str] | None]
 
 
 class PodReconciler:
-    """Sees to it that a pod has its claim. Safe to share between workers, each with another pod."""
+    """Creates the claims of pods. Thread-safe if each pod is reconciled by one thread at a time."""
 
     def __init__(
-        self, api: Api, resource: ResourceApi, config: AdmissionConfig, copies: Listers, recorder: Recorder
+        self, api: Api, resource: ResourceApi, config: AdmissionConfig, listers: Listers, recorder: Recorder
     ) -> None:
-        self._api, self._resource, self._policy = api, resource, config
-        self._copies, self._recorder = copies, recorder
-        self._made = Expectations()
+        self._api, self._resource, self._config = api, resource, config
+        self._listers, self._recorder = listers, recorder
+        self._expectations = Expectations()
 
-    def see_to(self, key: str) -> Result:
-        """Does what the pod `namespace/name` needs."""
-        pod = self._copies.pod(key)
+    def reconcile(self, key: str) -> Result:
+        """Reconciles the pod `namespace/name`."""
+        pod = self._listers.pod(key)
         claim_key = object_metadata.key(pod, claim_name(pod)) if pod else ""
-        if pod and self._made.holds(claim_key, str(pod.get("uid"))):
+        if pod and self._expectations.contains(claim_key, str(pod.get("uid"))):
             return Result()
-        claim = self._copies.claim(claim_key) if pod else None
-        todo = decide_action(pod, claim, self._policy, self._copies.classes())
-        if pod is None or todo.claim is None:
-            return self._stand(pod or {}, todo)
-        return self._create(pod, todo.claim, claim_key)
+        claim = self._listers.claim(claim_key) if pod else None
+        action = decide_action(pod, claim, self._config, self._listers.device_classes())
+        if pod is None or action.claim is None:
+            return self._report(pod or {}, action)
+        return self._create(pod, action.claim, claim_key)
 
-    def forget(self, claim: Mapping[str, object]) -> None:
-        """A claim with this metadata is gone."""
-        self._made.drop(object_metadata.key(claim))
+    def claim_deleted(self, claim: Mapping[str, object]) -> None:
+        """The claim with this metadata was deleted: it is no longer expected."""
+        self._expectations.delete(object_metadata.key(claim))
 
-    def _stand(self, pod: Mapping[str, object], todo: ClaimAction) -> Result:
-        """Nothing is to be created; somebody may have to be told. A name that is taken may become free, and nobody
-        tells us: it is tried again."""
-        controller_metrics.count_reconcile(todo.outcome)
-        if todo.message:
-            self._recorder.warn(pod, todo.reason, todo.message)
-        return Result(again=todo.outcome is ClaimResult.CLAIM_NAME_TAKEN)
+    def _report(self, pod: Mapping[str, object], action: ClaimAction) -> Result:
+        """No claim to create; emits an Event if needed. Name conflicts are retried: nothing notifies this reconciler
+        when a name of another owner's claim becomes free."""
+        controller_metrics.count_reconcile(action.result)
+        if action.message:
+            self._recorder.warn(pod, action.reason, action.message)
+        return Result(requeue=action.result is ClaimResult.CLAIM_NAME_TAKEN)
 
     def _create(self, pod: Mapping[str, object], claim: Mapping[str, object], claim_key: str) -> Result:
         version = self._resource.version
         if version is None:
-            return Result(again=True)
+            return Result(requeue=True)
         namespace = str(pod.get("namespace"))
-        began = time.monotonic()
+        started = time.monotonic()
         try:
             body = api_versions.convert_claim(claim, version)
             self._api.call("POST", self._resource.path("resourceclaims", namespace), body=body, accept=METADATA)
-        except ApiError as failure:
-            if failure.reason is ErrorReason.ALREADY_EXISTS:
-                return self._compare(pod, claim_key)
-            return self._failed(pod, failure)
-        controller_metrics.observe_create(time.monotonic() - began)
+        except ApiError as error:
+            if error.reason is ErrorReason.ALREADY_EXISTS:
+                return self._compare_existing(pod, claim_key)
+            return self._fail(pod, error)
+        controller_metrics.observe_create(time.monotonic() - started)
         controller_metrics.count_reconcile(ClaimResult.CLAIM_CREATED)
-        self._made.add(claim_key, str(pod.get("uid")))
-        _log.info("created a claim", extra={"fields": {**about(pod), "claim": claim_name(pod)}})
-        self._look_for_classes(pod, claim)
+        self._expectations.add(claim_key, str(pod.get("uid")))
+        _log.info("created ResourceClaim", extra={"fields": {**namespace_and_name(pod), "claim": claim_name(pod)}})
+        self._report_missing_classes(pod, claim)
         return Result()
 
-    def _compare(self, pod: Mapping[str, object], claim_key: str) -> Result:
-        """A claim of that name is there already: ours, of before the watch showed it, or somebody else's."""
+    def _compare_existing(self, pod: Mapping[str, object], claim_key: str) -> Result:
+        """A claim of that name exists: either this pod's, which the watch has not reported yet, or another owner's."""
         namespace, _, name = claim_key.partition("/")
         try:
-            there = self._api.call("GET", self._resource.path("resourceclaims", namespace, name), accept=METADATA)
-        except ApiError as failure:
-            # NotFound: it went away in between, and the next attempt creates it.
-            return self._failed(pod, failure)
-        claim = object_metadata.metadata(there)
-        if object_metadata.owned_by(claim, pod):
-            self._made.add(claim_key, str(pod.get("uid")))
-            return self._stand(pod, ClaimAction(ClaimResult.CLAIM_PRESENT))
-        return self._stand(pod, taken(claim, pod))
+            existing = self._api.call("GET", self._resource.path("resourceclaims", namespace, name), accept=METADATA)
+        except ApiError as error:
+            # NotFound: the claim was deleted in between, and the next attempt creates it.
+            return self._fail(pod, error)
+        claim = get_object(existing, "metadata")
+        if object_metadata.is_owned_by(claim, pod):
+            self._expectations.add(claim_key, str(pod.get("uid")))
+            return self._report(pod, ClaimAction(ClaimResult.CLAIM_PRESENT))
+        return self._report(pod, report_name_conflict(claim, pod))
 
-    def _failed(self, pod: Mapping[str, object], failure: ApiError) -> Result:
-        controller_metrics.count_api_failure(failure.reason)
-        controller_metrics.count_reconcile(failure.reason)
-        fields = {**about(pod), "claim": claim_name(pod), "reason": failure.reason, "why": failure.message}
-        _log.warning("no claim yet", extra={"fields": fields})
-        if failure.reason is ErrorReason.NOT_FOUND:
-            self._look_for_version()
-        if failure.reason.reported:
-            text = f"{ClaimResult.CLAIM_REFUSED.sentence}: {failure}"
-            self._recorder.warn(pod, failure.reason, text)
-        return Result(again=failure.reason.retried, at_least=failure.retry_after or 0.0)
+    def _fail(self, pod: Mapping[str, object], error: ApiError) -> Result:
+        controller_metrics.count_api_failure(error.reason)
+        controller_metrics.count_reconcile(error.reason)
+        identity = {**namespace_and_name(pod), "claim": claim_name(pod)}
+        fields = {**identity, "reason": error.reason, "error": error.message}
+        _log.warning("failed to create ResourceClaim", extra={"fields": fields})
+        if error.reason is ErrorReason.NOT_FOUND:
+            self._refresh_version()
+        if error.reason.reported:
+            self._recorder.warn(pod, error.reason, f"the API server does not accept the pod's ResourceClaim: {error}")
+        return Result(requeue=error.reason.retryable, requeue_after=error.retry_after or 0.0)
 
-    def _look_for_version(self) -> None:
+    def _refresh_version(self) -> None:
         try:
             self._resource.refresh()
-        except ApiError as failure:
-            controller_metrics.count_api_failure(failure.reason)
+        except ApiError as error:
+            controller_metrics.count_api_failure(error.reason)
 
-    def _look_for_classes(self, pod: Mapping[str, object], claim: Mapping[str, object]) -> None:
-        """The API server takes a claim for a class that does not exist, and the pod waits without a word."""
-        known = self._copies.classes()
-        missing = [] if known is None else missing_classes(claim, known)
+    def _report_missing_classes(self, pod: Mapping[str, object], claim: Mapping[str, object]) -> None:
+        """The API server accepts a claim for a class that does not exist, and the pod stays pending without a
+        reason."""
+        existing = self._listers.device_classes()
+        missing = [] if existing is None else missing_device_classes(claim, existing)
         if missing:
             controller_metrics.count_reconcile(ClaimResult.DEVICE_CLASS_MISSING)
-            self._recorder.warn(pod, ClaimResult.DEVICE_CLASS_MISSING, without_classes(missing))
+            self._recorder.warn(pod, ClaimResult.DEVICE_CLASS_MISSING, describe_missing_classes(missing))
 
 
 class Expectations:
-    """The claims that were made lately, each with the uid of its pod."""
+    """Claims that were created recently, each with the uid of its pod."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._made: dict[str, tuple[str, float]] = {}
-        """In the order in which they were made."""
+        self._created: dict[str, tuple[str, float]] = {}
+        """Claim key to pod uid and time, in order of creation."""
 
     def add(self, claim: str, uid: str) -> None:
         with self._lock:
-            self._made.pop(claim, None)
-            self._made[claim] = (uid, self._clock())
-            while self._clock() - next(iter(self._made.values()))[1] > REMEMBERED_SECONDS:
-                del self._made[next(iter(self._made))]
+            self._created.pop(claim, None)
+            self._created[claim] = (uid, self._clock())
+            while self._clock() - next(iter(self._created.values()))[1] > EXPECTATION_SECONDS:
+                del self._created[next(iter(self._created))]
 
-    def holds(self, claim: str, uid: str) -> bool:
+    def contains(self, claim: str, uid: str) -> bool:
         with self._lock:
-            owner, at = self._made.get(claim, ("", 0.0))
-            return owner == uid and self._clock() - at <= REMEMBERED_SECONDS
+            owner, at = self._created.get(claim, ("", 0.0))
+            return owner == uid and self._clock() - at <= EXPECTATION_SECONDS
 
-    def drop(self, claim: str) -> None:
+    def delete(self, claim: str) -> None:
         with self._lock:
-            self._made.pop(claim, None)
+            self._created.pop(claim, None)

@@ -1,12 +1,13 @@
-"""Looks for pods that are annotated and were admitted without the webhook, and says so on them.
+"""Finds annotated pods that were created without the webhook, and reports them with an Event.
 
-Under failurePolicy Ignore such a pod runs without the GPU that its model needs, and nothing else would tell. Injected
-pods are watched by their label; these have none, and to watch every pod of a cluster for them would cost more than it
-is worth: they are listed, metadata only and in pages, every few minutes.
+Under failurePolicy Ignore such a pod runs without the GPU that its model needs, and nothing else reports it. Injected
+pods are watched by their label. Uninjected pods have no label, and watching every pod of a cluster for them is too
+expensive, so they are listed (metadata only, in pages) every few minutes.
 """
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import cast
 
 from webhook import constants
 from webhook.cluster.api import Api, path
@@ -18,69 +19,74 @@ from webhook.core.admission import exemptions
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import device_request
 from webhook.errors import Denied
+from webhook.json_tree import get_object
 
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
-_log = logging.getLogger("modelfit.audit")
+_log = logging.getLogger("modelfit.scanner")
 
 
 class UninjectedPodScanner:
-    """One look at a time with `look`; each pod is told about once. `left_alone` are namespaces. `found` is how many
-    pods the last look found, told about or not."""
+    """Scans once per `scan`, and reports each pod once. `found` is the number of pods that the last scan found. For
+    one thread."""
 
-    def __init__(self, api: Api, config: AdmissionConfig, recorder: Recorder, left_alone: frozenset[str]) -> None:
-        self._api, self._policy, self._recorder, self._left_alone = api, config, recorder, left_alone
-        self._told: set[str] = set()
+    def __init__(
+        self, api: Api, config: AdmissionConfig, recorder: Recorder, excluded_namespaces: frozenset[str]
+    ) -> None:
+        self._api, self._config, self._recorder = api, config, recorder
+        self._excluded_namespaces = excluded_namespaces
+        self._reported: set[str] = set()
         self.found = 0
 
-    def look(self) -> None:
-        """Lists, and writes the Events. A failure is logged; the next look makes up for it."""
+    def scan(self) -> None:
+        """Lists the pods and writes Events. An API error is logged, and the next scan catches up."""
         try:
-            left_alone = self._namespaces_left_alone()
+            excluded = self._excluded_namespaces | self._list_disabled_namespaces()
             selectors = {"labelSelector": f"!{constants.INJECTED}", "fieldSelector": UNFINISHED}
-            pods, _ = self._api.metadata(path("v1", "pods"), selectors, object_metadata.strip)
-        except ApiError as failure:
-            controller_metrics.count_api_failure(failure.reason)
-            _log.warning("could not look for pods without injection", extra={"fields": {"why": str(failure)}})
+            pods, _ = self._api.list_metadata(path("v1", "pods"), selectors, object_metadata.strip)
+        except ApiError as error:
+            controller_metrics.count_api_failure(error.reason)
+            _log.warning("scan for uninjected pods failed", extra={"fields": {"error": str(error)}})
             return
-        seen: set[str] = set()
+        reported: set[str] = set()
         found = 0
-        for pod, message in find_uninjected(
-            (object_metadata.metadata(item) for item in pods), left_alone, self._policy
-        ):
+        for pod, message in find_uninjected((get_object(pod, "metadata") for pod in pods), excluded, self._config):
             found += 1
             uid = str(pod.get("uid"))
-            if uid in self._told or self._recorder.warn(pod, ClaimResult.NOT_INJECTED, message):
-                seen.add(uid)
-        # Pods that are gone are forgotten with this.
-        self._told, self.found = seen, found
+            if uid in self._reported or self._recorder.warn(pod, ClaimResult.NOT_INJECTED, message):
+                reported.add(uid)
+        # This also drops pods that are gone.
+        self._reported, self.found = reported, found
 
-    def _namespaces_left_alone(self) -> frozenset[str]:
+    def _list_disabled_namespaces(self) -> frozenset[str]:
         selectors = {"labelSelector": f"{constants.INJECT}={constants.INJECT_DISABLED}"}
-        found, _ = self._api.metadata(path("v1", "namespaces"), selectors, object_metadata.strip)
-        return self._left_alone.union(str(object_metadata.metadata(namespace).get("name")) for namespace in found)
+        namespaces, _ = self._api.list_metadata(path("v1", "namespaces"), selectors, object_metadata.strip)
+        return frozenset(str(get_object(namespace, "metadata").get("name")) for namespace in namespaces)
 
 
 def find_uninjected(
-    pods: Iterable[Mapping[str, object]], left_alone: Collection[str], config: AdmissionConfig
+    pods: Iterable[Mapping[str, object]], excluded_namespaces: Collection[str], config: AdmissionConfig
 ) -> Iterator[tuple[Mapping[str, object], str]]:
-    """Those of the unfinished pods (metadata) that are annotated and should have been injected, each with what is to be
-    said. A pod that needs no GPU misses nothing; one that is to be left alone was left alone."""
+    """Those of the unfinished pods (metadata) without the label `injected` that should have it, each with a message.
+    Exempt pods and pods that need no GPU should not have it."""
     for pod in pods:
-        if exemptions.is_exempt(pod, left_alone):
+        if exemptions.is_exempt(pod, excluded_namespaces):
             continue
-        message = _complaint(pod, config)
+        message = _describe(pod, config)
         if message:
             yield pod, message
 
 
-def _complaint(pod: Mapping[str, object], config: AdmissionConfig) -> str:
-    annotations = pod.get("annotations")
-    said = f"annotated {constants.MODEL_FIT}, but without a ResourceClaim: {ClaimResult.NOT_INJECTED.sentence}"
+def _describe(pod: Mapping[str, object], config: AdmissionConfig) -> str:
+    annotations = cast(Mapping[str, str], get_object(pod, "annotations"))
+    problem = (
+        f"annotated {constants.MODEL_FIT}, but without a ResourceClaim: the pod bypassed the webhook, or was annotated"
+        " after it was created"
+    )
     try:
-        read = device_request.from_annotations(annotations if isinstance(annotations, dict) else {}, config)
-    except Denied as refusal:
-        return f"{said}; the webhook would have refused it: {refusal}"
-    if read.requirements.cpu_only:
+        request = device_request.from_annotations(annotations, config)
+    except Denied as denied:
+        return f"{problem}; the webhook would have denied it: {denied}"
+    if request.requirements.cpu_only:
         return ""
-    return f"{said}; claims cannot be added to a pod that exists: delete it, and have it created anew"
+    return f"{problem}; claims cannot be added to an existing pod: delete and recreate it"

@@ -1,30 +1,31 @@
-"""A work queue of keys: each key at most once, never two workers on one key, and a growing pause after failures.
-
-The semantics of client-go's workqueue. Time is a parameter.
-"""
+"""A work queue of keys with the semantics of client-go's workqueue: each key is queued at most once, is processed by
+one worker at a time, and is retried with back-off."""
 
 import heapq
-import random
 import threading
 import time
 from collections.abc import Callable
 
-FIRST_PAUSE = 0.25
-LONGEST_PAUSE = 60.0
-"""Seconds before a key is tried again: doubled with each failure in a row, from the first to the longest."""
+from webhook.backoff import Backoff
+
+BACKOFF = Backoff(first=0.25, maximum=60.0)
+"""Delays of retries."""
 
 
 class WorkQueue:
-    """Keys wait in order of arrival. What is added while a worker has it comes up again once that worker is done."""
+    """Keys are processed in order of arrival. A key that is added while a worker has it is queued again when that
+    worker is done."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._condition = threading.Condition()
-        self._waiting: dict[str, float] = {}
-        """Key → when it came; in order."""
-        self._working: set[str] = set()
-        self._again: set[str] = set()
-        self._later: list[tuple[float, str]] = []
+        self._queued: dict[str, float] = {}
+        """Key to time of arrival, in order."""
+        self._processing: set[str] = set()
+        self._dirty: set[str] = set()
+        """Keys that were added while they were processed."""
+        self._delayed: list[tuple[float, str]] = []
+        """A heap of due times and keys."""
         self._failures: dict[str, int] = {}
         self._closed = False
 
@@ -38,89 +39,86 @@ class WorkQueue:
                 self._add(key)
 
     def get(self, timeout: float) -> str | None:
-        """The next key, to be given back with `done`; None after `timeout` seconds, and at once when closed."""
+        """The next key, which the worker passes to `done` at the end; None after `timeout` seconds or once closed."""
         deadline = self._clock() + timeout
         with self._condition:
             while not self._closed:
-                self._promote()
-                if self._waiting:
-                    key = next(iter(self._waiting))
-                    del self._waiting[key]
-                    self._working.add(key)
+                self._queue_due_keys()
+                if self._queued:
+                    key = next(iter(self._queued))
+                    del self._queued[key]
+                    self._processing.add(key)
                     return key
-                due = self._later[0][0] if self._later else deadline
-                pause = min(due, deadline) - self._clock()
-                if pause <= 0 and deadline <= self._clock():
+                due = self._delayed[0][0] if self._delayed else deadline
+                wait = min(due, deadline) - self._clock()
+                if wait <= 0 and deadline <= self._clock():
                     return None
-                self._condition.wait(max(pause, 0.001))
+                self._condition.wait(max(wait, 0.001))
             return None
 
     def done(self, key: str) -> None:
         """The worker has finished with the key, whether it failed (see `retry`) or not."""
         with self._condition:
-            self._working.discard(key)
-            if key in self._again:
-                self._again.discard(key)
+            self._processing.discard(key)
+            if key in self._dirty:
+                self._dirty.discard(key)
                 self._add(key)
 
-    def retry(self, key: str, at_least: float = 0.0) -> float:
-        """Has the key come up again after its pause, of `at_least` so many seconds. The pause."""
+    def retry(self, key: str, min_delay: float = 0.0) -> float:
+        """Queues the key again after its back-off, at least `min_delay` seconds. Returns the delay."""
         with self._condition:
-            count = self._failures.get(key, 0)
-            self._failures[key] = count + 1
-            # Half of it at random: what failed together is not tried together again.
-            pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(count, 16)) * random.uniform(0.5, 1.0)  # noqa: S311
-            pause = max(pause, at_least)
-            heapq.heappush(self._later, (self._clock() + pause, key))
+            failures = self._failures.get(key, 0) + 1
+            self._failures[key] = failures
+            delay = max(BACKOFF.delay(failures), min_delay)
+            heapq.heappush(self._delayed, (self._clock() + delay, key))
             self._condition.notify()
-            return pause
+            return delay
 
     def forget(self, key: str) -> None:
-        """The key succeeded: its next failure is its first."""
+        """The key succeeded: resets its back-off."""
         with self._condition:
             self._failures.pop(key, None)
 
     def clear(self) -> None:
-        """Forgets everything that waits, and all failures."""
+        """Drops all queued and delayed keys, and resets all back-offs."""
         with self._condition:
-            self._waiting.clear()
-            self._later.clear()
+            self._queued.clear()
+            self._delayed.clear()
             self._failures.clear()
-            self._again.clear()
+            self._dirty.clear()
 
     def close(self) -> None:
-        """Nothing is handed out any more."""
+        """Makes every `get` return None."""
         with self._condition:
             self._closed = True
             self._condition.notify_all()
 
     @property
     def depth(self) -> int:
-        """Keys that wait for a worker; not those that wait for their pause to end."""
+        """Number of queued keys, without delayed ones."""
         with self._condition:
-            return len(self._waiting)
+            return len(self._queued)
 
     @property
     def retrying(self) -> int:
-        """Keys whose last attempt failed."""
+        """Number of keys whose last attempt failed."""
         with self._condition:
             return len(self._failures)
 
     @property
     def age(self) -> float:
-        """Seconds that the first key has waited; 0 where none waits."""
+        """Seconds since the oldest queued key arrived; 0 if there is none."""
         with self._condition:
-            first = next(iter(self._waiting.values()), None)
-            return 0.0 if first is None else self._clock() - first
+            oldest = next(iter(self._queued.values()), None)
+            return 0.0 if oldest is None else self._clock() - oldest
 
     def _add(self, key: str) -> None:
-        if key in self._working:
-            self._again.add(key)
-        elif key not in self._waiting:
-            self._waiting[key] = self._clock()
+        if key in self._processing:
+            self._dirty.add(key)
+        elif key not in self._queued:
+            self._queued[key] = self._clock()
             self._condition.notify()
 
-    def _promote(self) -> None:
-        """Moves what is due from `_later` into the queue."""
-        while self._later and self._later[0][0] <= self._clock():
-            self._add(heapq.heappop(self._later)[1])
+    def _queue_due_keys(self) -> None:
+        while self._delayed and self._delayed[0][0] <= self._clock():
+            self._add(heapq.heappop(self._delayed)[1])

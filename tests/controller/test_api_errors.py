@@ -1,4 +1,4 @@
-"""What a failed call means: answers as API servers word them, and every way in which the transport fails."""
+"""The classification of failed calls: responses of API servers, and exceptions of the transport."""
 
 import inspect
 import json
@@ -19,7 +19,7 @@ def status(code: int, reason: str, message: str, *causes: str) -> tuple[int, byt
     return code, json.dumps(document | {"details": details}).encode()
 
 
-ANSWERS = {
+RESPONSES = {
     ErrorReason.QUOTA_EXCEEDED: status(
         403,
         "Forbidden",
@@ -50,19 +50,19 @@ ANSWERS = {
     ErrorReason.UNEXPECTED: (302, b"<html>log in</html>"),
 }
 
-ONLY_FROM_TRANSPORT = {ErrorReason.UNREACHABLE, ErrorReason.UNTRUSTED, ErrorReason.TLS_FAILED}
+TRANSPORT_ONLY = {ErrorReason.UNREACHABLE, ErrorReason.UNTRUSTED, ErrorReason.TLS_FAILED}
 
 
-@pytest.mark.parametrize("kind", ANSWERS, ids=str)
-def test_an_answer_is_told_by_its_status_its_causes_and_its_words(kind: ErrorReason) -> None:
-    code, body = ANSWERS[kind]
-    failure = api_errors.from_response(code, body)
-    assert (failure.reason, failure.status) == (kind, code)
-    assert kind.sentence in str(failure)
+@pytest.mark.parametrize("reason", RESPONSES, ids=str)
+def test_a_response_is_classified_by_status_causes_and_words(reason: ErrorReason) -> None:
+    code, body = RESPONSES[reason]
+    error = api_errors.from_response(code, body)
+    assert (error.reason, error.status) == (reason, code)
+    assert reason.sentence in str(error)
 
 
-def test_every_kind_is_told_from_something() -> None:
-    assert set(ANSWERS) | ONLY_FROM_TRANSPORT == set(ErrorReason)
+def test_every_reason_has_a_source() -> None:
+    assert set(RESPONSES) | TRANSPORT_ONLY == set(ErrorReason)
 
 
 @pytest.mark.parametrize(
@@ -72,34 +72,34 @@ def test_every_kind_is_told_from_something() -> None:
         (422, "ValidatingAdmissionPolicy 'a' with binding 'b' denied request: failed expression: false"),
     ],
 )
-def test_a_policy_may_refuse_with_any_code(code: int, message: str) -> None:
+def test_a_policy_may_deny_with_any_code(code: int, message: str) -> None:
     assert api_errors.from_response(*status(code, "Invalid", message)).reason is ErrorReason.REFUSED
 
 
-def test_a_word_of_a_quota_in_another_answer_is_no_quota() -> None:
+def test_the_words_of_a_quota_in_another_response_are_ignored() -> None:
     assert api_errors.from_response(*status(500, "InternalError", "exceeded quota")).reason is ErrorReason.SERVER_ERROR
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"[]", b'"x"', b"<html>502</html>", b'{"kind": "Pod"}'])
-def test_a_proxys_page_is_a_failure_of_its_code(body: bytes) -> None:
-    failure = api_errors.from_response(502, body)
-    assert failure.reason is ErrorReason.SERVER_ERROR
-    assert "HTTP 502" in failure.message
+def test_the_error_page_of_a_proxy_is_classified_by_its_code(body: bytes) -> None:
+    error = api_errors.from_response(502, body)
+    assert error.reason is ErrorReason.SERVER_ERROR
+    assert "HTTP 502" in error.message
 
 
-def test_a_long_answer_is_cut() -> None:
+def test_a_long_response_is_truncated() -> None:
     assert len(api_errors.from_response(500, b"x" * 100_000).message) <= 1024
     assert len(api_errors.from_response(*status(500, "InternalError", "x" * 100_000)).message) <= 1024
 
 
-def test_the_wait_that_the_api_server_asks_for_is_read() -> None:
-    code, body = ANSWERS[ErrorReason.THROTTLED]
+def test_retry_after_is_parsed() -> None:
+    code, body = RESPONSES[ErrorReason.THROTTLED]
     assert api_errors.from_response(code, body, {"Retry-After": "7"}).retry_after == 7
     assert api_errors.from_response(code, body, {"retry-after": "soon"}).retry_after is None
     assert api_errors.from_response(code, body).retry_after is None
 
 
-TRANSPORT = {
+EXCEPTIONS = {
     urllib3.exceptions.SSLError(ssl.SSLCertVerificationError("certificate verify failed")): ErrorReason.UNTRUSTED,
     urllib3.exceptions.SSLError(CertificateError("hostname 'a' doesn't match 'b'")): ErrorReason.UNTRUSTED,
     urllib3.exceptions.SSLError("of some kind"): ErrorReason.TLS_FAILED,
@@ -117,26 +117,29 @@ TRANSPORT = {
 }
 
 
-@pytest.mark.parametrize("error", TRANSPORT, ids=lambda error: f"{type(error).__name__} {error.args}")
-def test_an_exception_is_told_by_its_type(error: Exception) -> None:
-    assert api_errors.from_exception(error).reason is TRANSPORT[error]
+@pytest.mark.parametrize("error", EXCEPTIONS, ids=lambda error: f"{type(error).__name__} {error.args}")
+def test_an_exception_is_classified_by_its_type(error: Exception) -> None:
+    assert api_errors.from_exception(error).reason is EXCEPTIONS[error]
 
 
-def test_a_failure_stays_what_it_is() -> None:
-    failure = ApiError(ErrorReason.CONFLICT, "x")
-    assert api_errors.from_exception(failure) is failure
+def test_an_api_error_is_returned_unchanged() -> None:
+    error = ApiError(ErrorReason.CONFLICT, "x")
+    assert api_errors.from_exception(error) is error
 
 
-def test_nothing_that_the_transport_raises_is_unexpected() -> None:
-    """A new version of urllib3 may bring an exception that is none of the bases in the table."""
-    for name, kind in inspect.getmembers(urllib3.exceptions, inspect.isclass):
-        if issubclass(kind, urllib3.exceptions.HTTPError):
-            # Some cannot be printed before they are initialised.
-            silent = type(name, (kind,), {"__str__": lambda self: "", "__init__": lambda self: None})
-            error = silent()
+def test_every_exception_of_urllib3_is_classified() -> None:
+    """A new version of urllib3 may add an exception that derives from no row of the table."""
+    for name, base in inspect.getmembers(urllib3.exceptions, inspect.isclass):
+        if issubclass(base, urllib3.exceptions.HTTPError):
+            # The constructors differ, and `__str__` of some needs their attributes.
+            derived = type(name, (base,), {"__str__": lambda self: "", "__init__": lambda self: None})
+            error = derived()
             assert api_errors.from_exception(error).reason is not ErrorReason.UNEXPECTED, name
 
 
-def test_what_is_hopeless_is_not_tried_again_and_what_is_the_servers_is_nobodys_fault() -> None:
-    assert [kind for kind in ErrorReason if not kind.retried] == [ErrorReason.NAMESPACE_TERMINATING]
-    assert not [kind for kind in ErrorReason if kind.transient and kind.reported]
+def test_only_a_terminating_namespace_is_not_retried() -> None:
+    assert [reason for reason in ErrorReason if not reason.retryable] == [ErrorReason.NAMESPACE_TERMINATING]
+
+
+def test_an_unavailable_server_is_not_reported_to_the_owner_of_a_pod() -> None:
+    assert not [reason for reason in ErrorReason if reason.server_unavailable and reason.reported]

@@ -1,10 +1,10 @@
-"""The work queue: once each, one worker a key, and patience with what fails. Time is the test's."""
+"""The work queue: each key once, one worker per key, and back-off after failures."""
 
 import threading
 
 import pytest
 
-from webhook.controller.work_queue import FIRST_PAUSE, LONGEST_PAUSE, WorkQueue
+from webhook.controller.work_queue import BACKOFF, WorkQueue
 
 
 class Clock:
@@ -24,104 +24,104 @@ def queue(clock: Clock) -> WorkQueue:
     return WorkQueue(clock)
 
 
-def taken(queue: WorkQueue) -> list[str]:
-    """Takes all that can be taken now."""
+def drain(queue: WorkQueue) -> list[str]:
+    """Gets all queued keys."""
     keys = []
     while (key := queue.get(timeout=0)) is not None:
         keys.append(key)
     return keys
 
 
-def test_keys_come_in_their_order_each_once(queue: WorkQueue) -> None:
+def test_keys_are_processed_once_in_order_of_arrival(queue: WorkQueue) -> None:
     queue.add("a")
     queue.add_all(["b", "a", "c", "b"])
     assert queue.depth == 3
-    assert taken(queue) == ["a", "b", "c"]
+    assert drain(queue) == ["a", "b", "c"]
 
 
-def test_what_comes_while_a_worker_has_it_comes_up_when_that_worker_is_done(queue: WorkQueue) -> None:
+def test_a_key_added_while_it_is_processed_is_queued_when_its_worker_is_done(queue: WorkQueue) -> None:
     queue.add("a")
     assert queue.get(timeout=0) == "a"
     queue.add("a")
     queue.add("a")
-    assert taken(queue) == []
+    assert drain(queue) == []
     queue.done("a")
-    assert taken(queue) == ["a"]
+    assert drain(queue) == ["a"]
 
 
-def test_a_key_that_is_done_can_come_again(queue: WorkQueue) -> None:
+def test_a_key_that_is_done_can_be_added_again(queue: WorkQueue) -> None:
     for _ in range(2):
         queue.add("a")
-        assert taken(queue) == ["a"]
+        assert drain(queue) == ["a"]
         queue.done("a")
 
 
-def test_failures_in_a_row_double_the_pause_up_to_the_longest(queue: WorkQueue, clock: Clock) -> None:
-    pauses = []
+def test_failures_in_a_row_double_the_delay_up_to_the_maximum(queue: WorkQueue, clock: Clock) -> None:
+    delays = []
     for _ in range(12):
-        pauses.append(queue.retry("a"))
-        clock.now += pauses[-1]
-        assert taken(queue) == ["a"]
+        delays.append(queue.retry("a"))
+        clock.now += delays[-1]
+        assert drain(queue) == ["a"]
         queue.done("a")
-    for count, pause in enumerate(pauses):
-        most = min(LONGEST_PAUSE, FIRST_PAUSE * 2**count)
-        assert most / 2 <= pause <= most
+    for failures, delay in enumerate(delays):
+        ceiling = min(BACKOFF.maximum, BACKOFF.first * 2**failures)
+        assert ceiling / 2 <= delay <= ceiling
     assert queue.retrying == 1
 
 
-def test_a_key_waits_out_its_pause(queue: WorkQueue, clock: Clock) -> None:
-    pause = queue.retry("a")
-    clock.now += pause * 0.99
-    assert taken(queue) == []
-    clock.now += pause * 0.02
-    assert taken(queue) == ["a"]
+def test_a_retried_key_is_queued_after_its_delay(queue: WorkQueue, clock: Clock) -> None:
+    delay = queue.retry("a")
+    clock.now += delay * 0.99
+    assert drain(queue) == []
+    clock.now += delay * 0.02
+    assert drain(queue) == ["a"]
 
 
-def test_the_api_server_may_ask_for_a_longer_pause(queue: WorkQueue, clock: Clock) -> None:
-    assert queue.retry("a", at_least=120) == 120
+def test_a_minimum_delay_extends_the_back_off(queue: WorkQueue, clock: Clock) -> None:
+    assert queue.retry("a", min_delay=120) == 120
     clock.now += 119
-    assert taken(queue) == []
+    assert drain(queue) == []
     clock.now += 1
-    assert taken(queue) == ["a"]
+    assert drain(queue) == ["a"]
 
 
-def test_after_a_success_the_next_failure_is_the_first(queue: WorkQueue) -> None:
+def test_a_success_resets_the_back_off(queue: WorkQueue) -> None:
     for _ in range(8):
         queue.retry("a")
     queue.forget("a")
     assert queue.retrying == 0
-    assert queue.retry("a") <= FIRST_PAUSE
+    assert queue.retry("a") <= BACKOFF.first
 
 
-def test_news_of_a_key_does_not_wait_for_its_pause(queue: WorkQueue) -> None:
-    queue.retry("a", at_least=60)
+def test_adding_a_delayed_key_queues_it_at_once(queue: WorkQueue) -> None:
+    queue.retry("a", min_delay=60)
     queue.add("a")
-    assert taken(queue) == ["a"]
+    assert drain(queue) == ["a"]
 
 
-def test_its_age_is_that_of_the_key_that_waits_longest(queue: WorkQueue, clock: Clock) -> None:
+def test_age_is_that_of_the_oldest_queued_key(queue: WorkQueue, clock: Clock) -> None:
     assert queue.age == 0
     queue.add("a")
     clock.now += 5
     queue.add("b")
     clock.now += 2
-    # News of a key does not make it wait less.
+    # Adding it again does not reset its age.
     queue.add("a")
     assert queue.age == 7
     queue.get(timeout=0)
     assert queue.age == 2
 
 
-def test_cleared_it_holds_nothing(queue: WorkQueue, clock: Clock) -> None:
+def test_clear_drops_queued_and_delayed_keys(queue: WorkQueue, clock: Clock) -> None:
     queue.add("a")
     queue.retry("b")
     queue.clear()
-    clock.now += LONGEST_PAUSE
-    assert taken(queue) == []
+    clock.now += BACKOFF.maximum
+    assert drain(queue) == []
     assert queue.retrying == 0
 
 
-def test_closing_it_ends_the_wait_of_every_worker() -> None:
+def test_close_wakes_every_worker() -> None:
     queue = WorkQueue()
     got: list[str | None] = []
     workers = [threading.Thread(target=lambda: got.append(queue.get(timeout=60))) for _ in range(3)]
@@ -135,7 +135,7 @@ def test_closing_it_ends_the_wait_of_every_worker() -> None:
     assert queue.get(timeout=0) is None
 
 
-def test_a_worker_that_waits_is_woken_by_a_key() -> None:
+def test_add_wakes_a_waiting_worker() -> None:
     queue = WorkQueue()
     got: list[str | None] = []
     worker = threading.Thread(target=lambda: got.append(queue.get(timeout=60)))
@@ -145,7 +145,7 @@ def test_a_worker_that_waits_is_woken_by_a_key() -> None:
     assert got == ["a"]
 
 
-def test_no_two_workers_have_one_key_at_a_time() -> None:
+def test_no_two_workers_process_the_same_key() -> None:
     queue = WorkQueue()
     working: set[str] = set()
     lock, clashes, seen = threading.Lock(), [], []

@@ -1,4 +1,4 @@
-"""Lists in pages, from a server that pages as the API server does."""
+"""Paginated lists, from a server that paginates as the API server does."""
 
 import json
 import threading
@@ -9,14 +9,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from kubernetes.client import Configuration
 
-from webhook.cluster.api import PAGE, PAGE_BYTES, Api, JsonObject
+from webhook.cluster.api import MAX_PAGE, MAX_PAGE_BYTES, Api
 from webhook.cluster.client_config import ClientConfig
+from webhook.json_tree import JsonObject
 
 MEGABYTE = 1 << 20
 
 
-class Lists:
-    """Has objects with annotations of these sizes; `limits` are the pages' that were asked for."""
+class Collection:
+    """Objects with annotations of these sizes; `limits` are those of the requested pages."""
 
     def __init__(self, sizes: list[int]) -> None:
         self.sizes = sizes
@@ -30,31 +31,34 @@ class Lists:
             {"metadata": {"name": f"p{number}", "annotations": {"a": "x" * self.sizes[number]}}}
             for number in range(start, end)
         ]
-        about = {"resourceVersion": "7"} | ({"continue": str(end)} if end < len(self.sizes) else {})
-        return json.dumps({"metadata": about, "items": items}).encode()
+        metadata = {"resourceVersion": "7"} | ({"continue": str(end)} if end < len(self.sizes) else {})
+        return json.dumps({"metadata": metadata, "items": items}).encode()
+
+
+ListAll = Callable[[Collection], tuple[list[JsonObject], str]]
 
 
 @pytest.fixture
-def listed() -> Iterator[Callable[[Lists], tuple[list[JsonObject], str]]]:
-    """Lists what a server has."""
+def list_all() -> Iterator[ListAll]:
+    """Lists a collection from a server of its own."""
     servers: list[ThreadingHTTPServer] = []
 
-    def read(lists: Lists) -> tuple[list[JsonObject], str]:
+    def read(collection: Collection) -> tuple[list[JsonObject], str]:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                data = lists.page(parse_qs(urlsplit(self.path).query))
+                data = collection.page(parse_qs(urlsplit(self.path).query))
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 try:
                     self.wfile.write(data)
                 except OSError:
-                    # It had enough.
+                    # The client closed the connection: the page is too large.
                     self.close_connection = True
 
-            def log_message(self, *about: object) -> None: ...
+            def log_message(self, *args: object) -> None: ...
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.block_on_close = False
@@ -64,7 +68,7 @@ def listed() -> Iterator[Callable[[Lists], tuple[list[JsonObject], str]]]:
         configuration.host = f"http://127.0.0.1:{server.server_port}"
         client = Api(ClientConfig(configuration, lambda _: None, "default"), connections=1, user_agent="test")
         try:
-            return client.metadata("/api/v1/pods", {"labelSelector": "a=b"}, trim)
+            return client.list_metadata("/api/v1/pods", {"labelSelector": "a=b"}, strip)
         finally:
             client.close()
 
@@ -74,7 +78,7 @@ def listed() -> Iterator[Callable[[Lists], tuple[list[JsonObject], str]]]:
         server.server_close()
 
 
-def trim(obj: JsonObject) -> None:
+def strip(obj: JsonObject) -> None:
     metadata = obj["metadata"]
     assert isinstance(metadata, dict)
     metadata.pop("annotations")
@@ -84,25 +88,25 @@ def names(count: int) -> list[JsonObject]:
     return [{"metadata": {"name": f"p{number}"}} for number in range(count)]
 
 
-def test_ordinary_objects_come_in_pages_of_the_usual_size(
-    listed: Callable[[Lists], tuple[list[JsonObject], str]],
+def test_ordinary_objects_are_read_in_pages_of_the_maximum_size(
+    list_all: ListAll,
 ) -> None:
-    lists = Lists([2000] * (2 * PAGE + 1))
-    assert listed(lists) == (names(2 * PAGE + 1), "7")
-    assert lists.limits == [PAGE] * 3
+    collection = Collection([2000] * (2 * MAX_PAGE + 1))
+    assert list_all(collection) == (names(2 * MAX_PAGE + 1), "7")
+    assert collection.limits == [MAX_PAGE] * 3
 
 
-def test_large_ones_come_in_small_pages_and_none_twice(listed: Callable[[Lists], tuple[list[JsonObject], str]]) -> None:
+def test_large_objects_are_read_in_small_pages_each_once(list_all: ListAll) -> None:
     sizes = [100] * 700 + [MEGABYTE // 2] * 60 + [100] * 2000
-    lists = Lists(sizes)
-    assert listed(lists)[0] == names(len(sizes))
-    assert min(lists.limits) * MEGABYTE // 2 <= PAGE_BYTES
-    # Behind them the pages are large again.
-    assert lists.limits[-1] > PAGE // 4
-    assert len(lists.limits) < 40
+    collection = Collection(sizes)
+    assert list_all(collection)[0] == names(len(sizes))
+    assert min(collection.limits) * MEGABYTE // 2 <= MAX_PAGE_BYTES
+    # The pages after them are large again.
+    assert collection.limits[-1] > MAX_PAGE // 4
+    assert len(collection.limits) < 40
 
 
-def test_one_object_that_is_larger_than_a_page_is_read_all_the_same(
-    listed: Callable[[Lists], tuple[list[JsonObject], str]],
+def test_an_object_that_is_larger_than_a_page_is_read(
+    list_all: ListAll,
 ) -> None:
-    assert listed(Lists([10, PAGE_BYTES + 1, 10]))[0] == names(3)
+    assert list_all(Collection([10, MAX_PAGE_BYTES + 1, 10]))[0] == names(3)
