@@ -10,6 +10,7 @@ from cryptography import x509
 
 from testbed.node.pod import LocalPod
 from testbed.paths import path
+from testbed.programs import REPOSITORY
 from testbed.waiting import wait_for
 from tests.chart.helm import Helm
 from tests.chart.installing import Cluster, PodTraffic, labelled
@@ -89,7 +90,7 @@ def test_ca_and_certificate_can_be_rotated_manually_while_pods_are_created(
     assert traffic.errors == []
     assert trusted_cas(cluster) == [new]
     assert "no problem" in shell.run("Certificates")
-    assert shell.run("A certificate that the controller does not make").count("no problem") == 2
+    assert shell.run("Certificates without the controller").count("no problem") == 2
 
 
 @pytest.mark.chart
@@ -138,8 +139,23 @@ def test_the_page_describes_exactly_the_existing_metrics() -> None:
         f"{name}_total" if kind == "counter" and not name.endswith("_total") else name
         for name, kind in re.findall(r"^# TYPE (modelfit_\w+) (\w+)$", text, re.MULTILINE)
     }
-    section = PAGE.text[PAGE.text.index("## Metrics") : PAGE.text.index("## Alerts")]
+    section = _section("Metrics")
     assert ours == set(re.findall(r"`(modelfit_\w+)`", section))
+
+
+def test_the_page_describes_exactly_the_existing_warnings_and_errors() -> None:
+    sources = [path.read_text("utf-8") for path in (REPOSITORY / "webhook").rglob("*.py")]
+    logged = {
+        message
+        for source in sources
+        for message in re.findall(r"_log\.(?:warning|error|exception|log\(level,)\W+(\w[^\"]+)\"", source)
+    }
+    assert logged == set(re.findall(r"^\| `([^`]+)` \|", _section("Log messages"), re.MULTILINE))
+
+
+def _section(heading: str) -> str:
+    """The text under a heading of level 2."""
+    return PAGE.text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
 
 def test_links_to_sections_are_valid() -> None:

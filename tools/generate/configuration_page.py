@@ -52,7 +52,7 @@ _SYSTEM_MEMORY = "\n## System memory\n\nUnder `systemMemory`:\n"
 _CERTIFICATES = """
 ## The webhook's certificate
 
-Under `certificates`. See [how certificates are rotated](operations.md#the-certificate).
+Under `certificates`. See [how certificates are rotated](operations.md#certificates).
 """
 
 

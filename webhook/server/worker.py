@@ -3,7 +3,7 @@
 Unlike gunicorn's own gevent worker, it has time limits for the handshake, the request, the response and the close,
 and it drains on SIGTERM without losing a request: first /readyz fails while requests are still served until the API
 servers have noticed, then each response closes its connection, at last idle connections are closed.
-docs/adr/gevent-worker.md lists the tests that gunicorn's worker fails.
+docs/adr/0009-own-gevent-worker.md lists the tests that gunicorn's worker fails.
 
 Nothing is monkey-patched. Only gevent's own sockets wait, so the application can be loaded before the fork, once for
 all workers.
