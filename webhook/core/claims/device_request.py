@@ -48,21 +48,23 @@ def from_annotations(annotations: Mapping[str, str], config: AdmissionConfig) ->
     """The device request of a pod with these annotations, which include `llmfit.ai/model-fit`. Raises Denied with the
     errors of all annotations and the reason of the first."""
     denials: list[Denied] = []
-
-    def collect(parse: Callable[[], T]) -> T | None:
-        try:
-            return parse()
-        except Denied as denied:
-            denials.append(denied)
-            return None
-
-    requirements = collect(lambda: _requirements(annotations[constants.MODEL_FIT]))
+    requirements = _collect(denials, lambda: _requirements(annotations[constants.MODEL_FIT]))
     name = annotations.get(constants.PROFILE, config.profile)
-    profile = collect(lambda: find_profile(name, config, annotation_path(constants.PROFILE)))
-    counts = collect(lambda: _device_counts(annotations.get(constants.DEVICE_COUNT, "1"), requirements, config))
+    profile = _collect(denials, lambda: find_profile(name, config, annotation_path(constants.PROFILE)))
+    counts = _collect(
+        denials, lambda: _device_counts(annotations.get(constants.DEVICE_COUNT, "1"), requirements, config)
+    )
     if requirements is None or profile is None or counts is None:
         raise Denied(denials[0].reason, [error for denied in denials for error in denied.errors])
     return for_profile(requirements, profile, config, counts)
+
+
+def _collect(denials: list[Denied], parse: Callable[[], T]) -> T | None:
+    try:
+        return parse()
+    except Denied as denied:
+        denials.append(denied)
+        return None
 
 
 def for_profile(
