@@ -1,4 +1,4 @@
-"""Bursts and crowds. With LONG_TESTS set they have the size that is promised, on a machine that does nothing else."""
+"""Many pods at once. With LONG_TESTS the numbers are those that are promised, on an otherwise idle machine."""
 
 from __future__ import annotations
 
@@ -22,25 +22,24 @@ CROWD = 10_000
 MEMORY = 200 * MIB
 
 
-def test_claims_of_a_burst_come_many_times_faster_than_from_templates() -> None:
-    """kube-controller-manager is held back by its own client's limit, not by the machine: on one that is busy, only we
-    are slower."""
-    pods, times = (1000, 10) if LONG_TESTS else (150, 2)
+def test_claims_are_created_many_times_faster_than_from_templates() -> None:
+    """kube-controller-manager is limited by its client's rate limit, not by the machine: on a busy one, only modelfit
+    is slower."""
+    pods, min_ratio = (1000, 10) if LONG_TESTS else (150, 2)
     with measured_plane() as (plane, ours):
-        assert against_templates(plane, ours, pods) >= times
+        assert against_templates(plane, ours, pods) >= min_ratio
 
 
-def test_claims_come_nearly_as_fast_as_the_client_can_create_them() -> None:
-    pods, rounds, part = (1000, 3, 0.7) if LONG_TESTS else (200, 1, 0.4)
+def test_claims_are_created_nearly_as_fast_as_by_the_bare_client() -> None:
+    pods, rounds, min_ratio = (1000, 3, 0.7) if LONG_TESTS else (200, 1, 0.4)
     with measured_plane() as (plane, ours):
-        assert against_bare_loop(plane, ours, pods, rounds) >= part
+        assert against_bare_loop(plane, ours, pods, rounds) >= min_ratio
 
 
-def test_ten_thousand_injected_pods_fit_into_200_mb(make_controlplane: Callable[[Options], ControlPlane]) -> None:
-    """While they come, and for a controller that starts and finds them all. The short form asks the same of each pod
-    of a smaller crowd."""
+def test_ten_thousand_injected_pods_fit_into_200_mib(make_controlplane: Callable[[Options], ControlPlane]) -> None:
+    """While they are created, and after a restart. The short form extrapolates from fewer pods."""
     pods = CROWD if LONG_TESTS else 1000
-    # Its own, which goes away as a whole: to delete so many one by one takes longer than the test.
+    # A control plane of its own, because deleting so many pods takes longer than the test.
     plane = make_controlplane(Options())
     namespace = Namespace(plane.api())
     with running_controller(plane, environment=NO_LEADER_ELECTION) as ours:
@@ -49,16 +48,18 @@ def test_ten_thousand_injected_pods_fit_into_200_mb(make_controlplane: Callable[
         wait_for_claims(namespace, pods)
         growing = peak(ours)
     with running_controller(plane, environment=NO_LEADER_ELECTION) as ours:
-        wait_for("it has looked at all", lambda: ours.metric("modelfit_reconcile_total", result="ClaimPresent") >= pods)
+        wait_for(
+            "all pods are reconciled", lambda: ours.metric("modelfit_reconcile_total", result="ClaimPresent") >= pods
+        )
         starting = peak(ours)
-    for most in (growing, starting):
-        assert idle + (most - idle) * CROWD / pods < MEMORY, (
-            f"{idle / MIB:.0f} MiB idle, {most / MIB:.0f} MiB with {pods}"
+    for used in (growing, starting):
+        assert idle + (used - idle) * CROWD / pods < MEMORY, (
+            f"{idle / MIB:.0f} MiB idle, {used / MIB:.0f} MiB with {pods}"
         )
 
 
 def peak(ours: Controller) -> int:
-    """The most memory that was resident so far, in bytes."""
+    """The peak resident memory in bytes."""
     status = Path(f"/proc/{ours.process.pid}/status").read_text()
     (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
     return int(line.split()[1]) * 1024

@@ -1,4 +1,4 @@
-"""The way to the API server: a pod's service account, a token that changes, proxies, a wrong certificate."""
+"""The connection to the API server: service account, token rotation, proxies, an untrusted certificate."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from webhook.cluster.api_errors import ApiError, ErrorReason
 
 pytestmark = pytest.mark.cluster
 
-NOWHERE = "http://127.0.0.1:1"
+DEAD_PROXY = "http://127.0.0.1:1"
 
 
 @pytest.fixture
 def service_account(controlplane: ControlPlane, tmp_path: Path) -> Path:
-    """What the kubelet mounts into a pod of the controller."""
+    """The files that the kubelet mounts into the controller's pod."""
     grant_controller_rbac(controlplane)
     (tmp_path / "token").write_text(controlplane.token(USER))
     (tmp_path / "ca.crt").write_bytes(controlplane.ca.read_bytes())
@@ -43,32 +43,32 @@ def service_account(controlplane: ControlPlane, tmp_path: Path) -> Path:
 def in_cluster(plane: ControlPlane, folder: Path) -> Api:
     host, _, port = plane.server.removeprefix("https://").partition(":")
     environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
-    found = client_config.load_in_cluster(environ, folder)
-    assert found.namespace == NAMESPACE
-    return Api(found, connections=2, user_agent="test")
+    config = client_config.load_in_cluster(environ, folder)
+    assert config.namespace == NAMESPACE
+    return Api(config, connections=2, user_agent="test")
 
 
-def test_a_pod_finds_its_api_server(controlplane: ControlPlane, service_account: Path) -> None:
+def test_the_service_account_reaches_the_api_server(controlplane: ControlPlane, service_account: Path) -> None:
     items, version = in_cluster(controlplane, service_account).list_metadata("/api/v1/pods", {})
     assert isinstance(items, list)
     assert version
 
 
-def test_no_proxy_captures_a_call_inside_the_cluster(
+def test_a_proxy_is_not_used_inside_the_cluster(
     controlplane: ControlPlane, service_account: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, NOWHERE)
+        monkeypatch.setenv(name, DEAD_PROXY)
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     in_cluster(controlplane, service_account).list_metadata("/api/v1/pods", {})
 
 
-def test_with_a_kubeconfig_a_proxy_is_used_and_no_proxy_is_heeded(
+def test_a_kubeconfig_respects_https_proxy_and_no_proxy(
     controlplane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTPS_PROXY", "https_proxy"):
-        monkeypatch.setenv(name, NOWHERE)
+        monkeypatch.setenv(name, DEAD_PROXY)
     file = str(controlplane.kubeconfig())
     for exempt, works in (("127.0.0.0/8", True), ("example.org", False)):
         for name in ("NO_PROXY", "no_proxy"):
@@ -77,40 +77,40 @@ def test_with_a_kubeconfig_a_proxy_is_used_and_no_proxy_is_heeded(
         if works:
             api.call("GET", "/version")
         else:
-            with pytest.raises(ApiError) as failure:
+            with pytest.raises(ApiError) as raised:
                 api.call("GET", "/version")
-            assert failure.value.reason is ErrorReason.UNREACHABLE
+            assert raised.value.reason is ErrorReason.UNREACHABLE
 
 
-def test_a_token_that_was_rotated_is_read_again_when_the_old_one_is_refused(
+def test_a_rotated_token_is_read_again_when_the_old_one_is_refused(
     controlplane: ControlPlane, service_account: Path
 ) -> None:
-    """Deleting the account ends its tokens at once, not in an hour as a rotation does."""
+    """Deleting the account revokes its tokens at once; a rotated token expires after an hour."""
     user = f"system:serviceaccount:{NAMESPACE}:rotated"
     old = controlplane.token(user)
     (service_account / "token").write_text(old)
     api = in_cluster(controlplane, service_account)
     me = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-    who = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-    api.call("POST", who, body=me)
+    reviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    api.call("POST", reviews, body=me)
     controlplane.api().delete(path("ServiceAccount", NAMESPACE, "rotated"))
 
     def refused() -> bool:
         try:
-            api.call("POST", who, body=me)
-        except ApiError as failure:
-            return failure.reason is ErrorReason.UNAUTHORIZED
+            api.call("POST", reviews, body=me)
+        except ApiError as error:
+            return error.reason is ErrorReason.UNAUTHORIZED
         return False
 
-    # The API server remembers for ten seconds that a token was good.
+    # The API server caches successful authentications for ten seconds.
     wait_for("the old token is refused", refused)
     (service_account / "token").write_text(controlplane.token(user))
-    status = api.call("POST", who, body=me)["status"]
+    status = api.call("POST", reviews, body=me)["status"]
     assert isinstance(status, dict)
     assert status["userInfo"]["username"] == user
 
 
-def test_a_server_that_is_not_trusted_is_not_talked_to(controlplane: ControlPlane, tmp_path: Path) -> None:
+def test_an_untrusted_server_gets_no_request(controlplane: ControlPlane, tmp_path: Path) -> None:
     text = controlplane.kubeconfig().read_text()
     other = mint(tmp_path)
     config = yaml.safe_load(text)
@@ -119,15 +119,17 @@ def test_a_server_that_is_not_trusted_is_not_talked_to(controlplane: ControlPlan
     cluster["certificate-authority"] = str(other.ca)
     file = tmp_path / "kubeconfig"
     file.write_text(yaml.safe_dump(config))
-    with pytest.raises(ApiError) as failure:
+    with pytest.raises(ApiError) as raised:
         Api(client_config.load_kubeconfig(str(file)), connections=1, user_agent="test").call("GET", "/version")
-    assert failure.value.reason is ErrorReason.UNTRUSTED
+    assert raised.value.reason is ErrorReason.UNTRUSTED
 
 
-def test_the_controller_works_beside_a_dead_proxy(controlplane: ControlPlane, namespace: Namespace) -> None:
+def test_the_controller_works_with_a_dead_proxy_that_no_proxy_excludes(
+    controlplane: ControlPlane, namespace: Namespace
+) -> None:
     environment = NO_LEADER_ELECTION | {
-        "HTTPS_PROXY": NOWHERE,
-        "https_proxy": NOWHERE,
+        "HTTPS_PROXY": DEAD_PROXY,
+        "https_proxy": DEAD_PROXY,
         "NO_PROXY": "127.0.0.1",
         "no_proxy": "127.0.0.1",
     }
@@ -136,9 +138,7 @@ def test_the_controller_works_beside_a_dead_proxy(controlplane: ControlPlane, na
         wait_each_pod_has_its_claim(namespace)
 
 
-def test_a_kubeconfig_that_cannot_be_used_stops_the_start_and_says_so(
-    controlplane: ControlPlane, tmp_path: Path
-) -> None:
+def test_an_unusable_kubeconfig_is_a_usage_error(controlplane: ControlPlane, tmp_path: Path) -> None:
     for content in (None, "", "apiVersion: v1\nkind: Config\n", "{"):
         file = tmp_path / "kubeconfig"
         if content is not None:

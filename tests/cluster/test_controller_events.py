@@ -1,4 +1,4 @@
-"""What keeps a pod waiting is told on the pod, in plain words, once; and retried where that can help."""
+"""Events report once why a pod waits for its claim. Errors that may pass are retried."""
 
 from __future__ import annotations
 
@@ -31,41 +31,39 @@ def ours(controlplane: ControlPlane) -> Iterator[Controller]:
 
 
 def event(namespace: Namespace, name: str, reason: str) -> JsonObject:
-    """Waits for the pod's Event of that reason; there is one."""
+    """Waits for the pod's only Event of that reason."""
     (found,) = wait_for(f"pod {name} has an Event {reason}", lambda: namespace.events(name=name, reason=reason))
     assert found["type"] == "Warning"
     assert found["involvedObject"]["uid"] == namespace.pod(name)["metadata"]["uid"]
     return found
 
 
-def test_a_claim_of_that_name_that_is_somebody_elses_is_left_alone_and_told_about(
-    ours: Controller, namespace: Namespace
-) -> None:
+def test_a_claim_of_another_owner_is_left_alone_and_reported(ours: Controller, namespace: Namespace) -> None:
     foreign = namespace.create(claim("llama-7b-claim-0123456789", request("gpu.nvidia.com")))
     namespace.create(injected_pod("llama", claim="llama-7b-claim-0123456789"))
-    told = event(namespace, "llama", "ClaimNameTaken")
-    assert "llama-7b-claim-0123456789" in told["message"]
-    assert "belongs to no pod and is left alone; this pod uses it as it is" in told["message"]
-    where = namespace.path("ResourceClaim", foreign["metadata"]["name"])
-    assert namespace.api.get(where) == foreign
-    # It waits for the name, and takes it when it is free.
-    namespace.api.delete(where)
+    reported = event(namespace, "llama", "ClaimNameTaken")
+    assert "llama-7b-claim-0123456789" in reported["message"]
+    assert "belongs to no pod and is left alone; this pod uses it as it is" in reported["message"]
+    foreign_path = namespace.path("ResourceClaim", foreign["metadata"]["name"])
+    assert namespace.api.get(foreign_path) == foreign
+    # The pod gets its claim once the name is free.
+    namespace.api.delete(foreign_path)
     wait_each_pod_has_its_claim(namespace, timeout=90)
 
 
-def test_a_pod_that_names_another_pods_claim_shares_it_and_is_told_so(
+def test_a_pod_that_names_the_claim_of_another_pod_shares_it_and_gets_an_event(
     ours: Controller, namespace: Namespace, inventory: Inventory
 ) -> None:
-    """The scheduler lets it, and to delete the claim would take the device from the first pod."""
+    """The scheduler allows it, and deleting the claim would take the device from the first pod."""
     inventory.install(*nvidia.CLASSES)
     inventory.node(nvidia.gpu("gpu-0"), nvidia.gpu("gpu-1"))
     first = namespace.create(injected_pod("first", claim="llama-7b-claim-0123456789"))
     (made,) = wait_each_pod_has_its_claim(namespace)
     namespace.wait_bound("first")
     second = namespace.create(injected_pod("second", claim="llama-7b-claim-0123456789"))
-    told = event(namespace, "second", "ClaimNameTaken")["message"]
-    assert 'belongs to pod "first" and is left alone; this pod uses it as it is' in told
-    assert "recreate the pod without the entry modelfit in spec.resourceClaims" in told
+    message = event(namespace, "second", "ClaimNameTaken")["message"]
+    assert 'belongs to pod "first" and is left alone; this pod uses it as it is' in message
+    assert "recreate the pod without the entry modelfit in spec.resourceClaims" in message
     namespace.wait_bound("second")
     (shared,) = managed_claims(namespace)
     assert shared["metadata"]["uid"] == made["metadata"]["uid"]
@@ -75,7 +73,9 @@ def test_a_pod_that_names_another_pods_claim_shares_it_and_is_told_so(
     ]
 
 
-def test_a_quota_is_told_about_and_the_claim_comes_when_it_is_raised(ours: Controller, namespace: Namespace) -> None:
+def test_an_exceeded_quota_is_reported_and_the_claim_is_created_when_it_is_raised(
+    ours: Controller, namespace: Namespace
+) -> None:
     hard = {"count/resourceclaims.resource.k8s.io": "1"}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "claims"}, "spec": {"hard": hard}}
     namespace.create(quota)
@@ -84,19 +84,17 @@ def test_a_quota_is_told_about_and_the_claim_comes_when_it_is_raised(ours: Contr
     namespace.create(injected_pod("first"))
     namespace.wait_claims(1)
     namespace.create(injected_pod("second"))
-    told = event(namespace, "second", "QuotaExceeded")
-    assert "a ResourceQuota of the namespace leaves no room for it" in told["message"]
-    assert "count/resourceclaims.resource.k8s.io" in told["message"]
-    wait_for(
-        "it was tried several times", lambda: ours.metric("modelfit_api_failures_total", reason="QuotaExceeded") >= 4
-    )
+    reported = event(namespace, "second", "QuotaExceeded")
+    assert "a ResourceQuota of the namespace leaves no room for it" in reported["message"]
+    assert "count/resourceclaims.resource.k8s.io" in reported["message"]
+    wait_for("the call was retried", lambda: ours.metric("modelfit_api_failures_total", reason="QuotaExceeded") >= 4)
     assert len(namespace.events(reason="QuotaExceeded")) == 1
     assert event(namespace, "second", "QuotaExceeded")["count"] == 1
     namespace.api.patch(where, {"spec": {"hard": {"count/resourceclaims.resource.k8s.io": "2"}}})
     assert len(wait_each_pod_has_its_claim(namespace, timeout=90)) == 2
 
 
-def test_a_policy_that_refuses_claims_is_told_about_with_its_own_words(
+def test_the_message_of_a_policy_that_denies_claims_is_reported(
     controlplane: ControlPlane, ours: Controller, namespace: Namespace
 ) -> None:
     with StubWebhook(lambda review: deny("no GPUs on Sundays")) as other:
@@ -109,7 +107,7 @@ def test_a_policy_that_refuses_claims_is_told_about_with_its_own_words(
 
 
 def claim_webhook(plane: ControlPlane, other: StubWebhook) -> str:
-    """Registers it for claims of this API server; its URL path. Waits until it is called."""
+    """Registers the webhook for claims, and waits until it is called. The URL path of its configuration."""
     kind = "ValidatingWebhookConfiguration"
     rule = {
         "apiGroups": ["resource.k8s.io"],
@@ -138,15 +136,15 @@ def claim_webhook(plane: ControlPlane, other: StubWebhook) -> str:
     return path(kind, None, "claims.other.test")
 
 
-def test_an_unknown_device_class_is_told_about_and_the_claim_is_there_all_the_same(
+def test_a_missing_device_class_is_reported_and_the_claim_is_created(
     ours: Controller, namespace: Namespace, inventory: Inventory
 ) -> None:
     namespace.create(injected_pod("llama"))
-    told = event(namespace, "llama", "DeviceClassMissing")
-    assert '"gpu.nvidia.com": not in the cluster' in told["message"]
-    assert "install the vendor's DRA driver" in told["message"]
+    reported = event(namespace, "llama", "DeviceClassMissing")
+    assert '"gpu.nvidia.com": not in the cluster' in reported["message"]
+    assert "install the vendor's DRA driver" in reported["message"]
     wait_each_pod_has_its_claim(namespace)
-    # Once it is there, nobody is told any more.
+    # Once the class exists, nothing is reported.
     inventory.install(DeviceClass("gpu.nvidia.com", "true"))
     time.sleep(1)
     namespace.create(injected_pod("another"))
@@ -155,8 +153,8 @@ def test_an_unknown_device_class_is_told_about_and_the_claim_is_there_all_the_sa
     consistently("it has no Event", lambda: namespace.events(**missing), lambda events: not events, seconds=2)
 
 
-def test_a_fit_that_cannot_be_used_is_told_about_with_its_reason(ours: Controller, namespace: Namespace) -> None:
-    """Its profile was configured when the pod was admitted, and is no longer."""
+def test_an_unusable_fit_is_reported_with_its_reason(ours: Controller, namespace: Namespace) -> None:
+    """Its profile was removed from the settings after the pod was admitted."""
     namespace.create(injected_pod("llama", annotations={"llmfit.ai/profile": "gone"}))
     assert '"gone"' in event(namespace, "llama", "UnknownProfile")["message"]
     assert namespace.claims() == []

@@ -1,4 +1,4 @@
-"""What one who may create pods can make the controller hold."""
+"""Memory of the controller with pods whose metadata is as large as it can be."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ pytestmark = pytest.mark.cluster
 
 PODS = 200
 JUNK = "x" * (250 << 10)
-"""Nearly as much as the annotations of a pod may have."""
+"""The annotations of a pod are limited to 256 KiB."""
 
 MARGIN = 48 << 20
-"""Bytes: the pods' annotations are as much again."""
+"""Bytes. The pods' annotations are as large again."""
 
 
-def test_pods_full_of_junk_cost_the_controller_little(controlplane: ControlPlane, namespace: Namespace) -> None:
-    """Neither those that it watches, nor those that it lists after a restart, nor those that its audit looks at."""
+def test_pods_with_large_annotations_cost_the_controller_little_memory(
+    controlplane: ControlPlane, namespace: Namespace
+) -> None:
+    """Whether it watches them, lists them after a restart, or scans them as uninjected pods."""
     ours = controller(controlplane, environment={**NO_LEADER_ELECTION, "MODELFIT_UNINJECTED_SCAN_SECONDS": "1"})
     try:
         ours.start()
@@ -31,22 +33,22 @@ def test_pods_full_of_junk_cost_the_controller_little(controlplane: ControlPlane
             injected_pod(f"injected-{number}", annotations={"llmfit.ai/junk": f"{number}{JUNK}"})
             for number in range(PODS // 2)
         ]
-        endless = [
-            injected_pod(f"endless-{number}", annotations={"llmfit.ai/model-fit": f"{number}{JUNK}"})
+        oversized = [
+            injected_pod(f"oversized-{number}", annotations={"llmfit.ai/model-fit": f"{number}{JUNK}"})
             for number in range(PODS // 4)
         ]
-        unseen = [
-            pod(f"unseen-{number}", annotations={**ANNOTATED, "llmfit.ai/junk": f"{number}{JUNK}"})
+        uninjected = [
+            pod(f"uninjected-{number}", annotations={**ANNOTATED, "llmfit.ai/junk": f"{number}{JUNK}"})
             for number in range(PODS // 4)
         ]
-        create_all(namespace, [*injected, *endless, *unseen], clients=4)
+        create_all(namespace, [*injected, *oversized, *uninjected], clients=4)
         wait_for("their claims", lambda: len(managed_claims(namespace)), lambda seen: seen == len(injected))
-        told = wait_for("the Events", lambda: namespace.events(reason="InvalidModelFit"), bool)
-        assert "more than 16384 characters" in told[0]["message"]
+        events = wait_for("the Events", lambda: namespace.events(reason="InvalidModelFit"), bool)
+        assert "more than 16384 characters" in events[0]["message"]
         assert ours.process.peak() - idle < MARGIN
         ours.process.kill()
         ours.start()
-        wait_for("the audit", lambda: namespace.events(reason="NotInjected"), bool)
+        wait_for("the scan", lambda: namespace.events(reason="NotInjected"), bool)
         assert ours.process.peak() - idle < MARGIN
     finally:
         ours.process.kill()

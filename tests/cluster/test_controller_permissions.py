@@ -1,4 +1,4 @@
-"""The permissions that the chart gives the controller are those that it uses: none is missing, none too many."""
+"""The controller uses every permission that the chart grants it, and needs no other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AUDIT_POLICY = {
 }
 
 
-def test_it_uses_all_of_its_permissions_and_is_refused_nothing(
+def test_the_controller_uses_all_of_its_permissions_and_no_call_is_forbidden(
     make_controlplane: Callable[[Options], ControlPlane], tmp_path: Path
 ) -> None:
     policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
@@ -44,21 +44,21 @@ def test_it_uses_all_of_its_permissions_and_is_refused_nothing(
     namespace.create(claim("llama-7b-claim-0123456789", request("gpu.nvidia.com")))
     namespace.create(pod("not-injected", annotations=ANNOTATED))
     namespace.create(injected_pod("blocked", claim="llama-7b-claim-0123456789"))
-    # Twice: an Event that is there already is patched.
+    # Twice: an existing Event is patched.
     for number in range(2):
         with running_controller(plane) as ours:
             create_all(namespace, [injected_pod(f"llama-{number}")])
             wait_for("its claim is there", namespace.claims, lambda claims: len(claims) == number + 2)  # noqa: B023
             for reason in ("ClaimNameTaken", "NotInjected"):
-                told = {"result": "written", "reason": reason}
-                wait_for(f"{reason} is told", lambda: ours.metric("modelfit_events_total", **told) == 1)  # noqa: B023
-    # A watch is in the log when it ends; discovery, which needs no permission, has no object.
+                labels = {"result": "written", "reason": reason}
+                wait_for(f"{reason} is reported", lambda: ours.metric("modelfit_events_total", **labels) == 1)  # noqa: B023
+    # The log has a watch when it ends. Discovery needs no permission and has no objectRef.
     entries = [json.loads(line) for line in log.read_text().splitlines()]
     used = {
         (entry["objectRef"]["resource"], entry["verb"]) for entry in entries if "resource" in entry.get("objectRef", {})
     }
-    refused = [entry["requestURI"] for entry in entries if entry["responseStatus"]["code"] in (401, 403)]
-    assert refused == []
+    forbidden = [entry["requestURI"] for entry in entries if entry["responseStatus"]["code"] in (401, 403)]
+    assert forbidden == []
     granted = {
         (resource, verb)
         for rule in yaml.safe_load(RULES.read_text())
@@ -69,7 +69,7 @@ def test_it_uses_all_of_its_permissions_and_is_refused_nothing(
 
 
 @pytest.mark.parametrize(
-    ("verb", "what"),
+    ("verb", "resource"),
     [
         ("delete", "resourceclaims"),
         ("update", "resourceclaims"),
@@ -84,11 +84,11 @@ def test_it_uses_all_of_its_permissions_and_is_refused_nothing(
         ("create", "resourceclaimtemplates"),
     ],
 )
-def test_it_may_not(verb: str, what: str, controlplane: ControlPlane, namespace: Namespace) -> None:
+def test_the_controller_may_not(verb: str, resource: str, controlplane: ControlPlane, namespace: Namespace) -> None:
     grant_controller_rbac(controlplane)
-    resource, _, subresource = what.partition("/")
-    where = ["--subresource", subresource] if subresource else []
-    asked = controlplane.kubectl(
-        "auth", "can-i", verb, resource, *where, f"--as={USER}", f"--namespace={namespace.name}"
+    resource, _, subresource = resource.partition("/")
+    flags = ["--subresource", subresource] if subresource else []
+    answer = controlplane.kubectl(
+        "auth", "can-i", verb, resource, *flags, f"--as={USER}", f"--namespace={namespace.name}"
     )
-    assert asked.stdout.strip() == "no", asked.stderr
+    assert answer.stdout.strip() == "no", answer.stderr

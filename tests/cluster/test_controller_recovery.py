@@ -1,4 +1,4 @@
-"""Whatever happens to the controller or to its way to the API server, it continues by itself."""
+"""The controller recovers by itself from crashes, outages of the API server and dead connections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from testbed.waiting import consistently, wait_for
 pytestmark = pytest.mark.cluster
 
 
-def test_pods_that_were_created_while_it_was_down_get_their_claims(
+def test_pods_created_while_the_controller_was_down_get_their_claims(
     controlplane: ControlPlane, webhook: WebhookServer, namespace: Namespace
 ) -> None:
     create_all(namespace, [pod(generate_name="llama-", annotations=ANNOTATED)] * 50)
@@ -32,7 +32,7 @@ def test_pods_that_were_created_while_it_was_down_get_their_claims(
         assert len(wait_each_pod_has_its_claim(namespace)) == 50
 
 
-def test_killed_ten_times_in_a_burst_it_misses_none_makes_none_twice_and_touches_no_other(
+def test_a_controller_killed_ten_times_in_a_burst_creates_each_claim_once_and_changes_no_other(
     controlplane: ControlPlane, webhook: WebhookServer, namespace: Namespace
 ) -> None:
     foreign = [namespace.create(claim(f"mine-{number}", request("gpu.nvidia.com"))) for number in range(5)]
@@ -43,7 +43,7 @@ def test_killed_ten_times_in_a_burst_it_misses_none_makes_none_twice_and_touches
         with ThreadPoolExecutor(4) as clients:
             burst = [clients.submit(namespace.create, manifest) for manifest in manifests]
             for kills in range(1, 11):
-                # Spread over the burst: in the middle of its work, not before and not after.
+                # Spread over the burst, so that each kill interrupts its work.
                 reached = kills * 25
                 wait_for(f"{reached} claims", lambda: len(managed_claims(namespace)), lambda seen: seen >= reached)  # noqa: B023
                 ours.process.kill()
@@ -59,7 +59,9 @@ def test_killed_ten_times_in_a_burst_it_misses_none_makes_none_twice_and_touches
         ours.process.kill()
 
 
-def test_it_continues_when_the_api_server_was_away(make_controlplane: Callable[[Options], ControlPlane]) -> None:
+def test_the_controller_continues_after_an_outage_of_the_api_server(
+    make_controlplane: Callable[[Options], ControlPlane],
+) -> None:
     plane = make_controlplane(Options())
     namespace = Namespace(plane.api())
     with running_controller(plane) as ours:
@@ -73,8 +75,8 @@ def test_it_continues_when_the_api_server_was_away(make_controlplane: Callable[[
         assert len(wait_each_pod_has_its_claim(namespace, timeout=30)) == 10
 
 
-def test_it_notices_a_connection_that_silently_died(controlplane: ControlPlane, namespace: Namespace) -> None:
-    """Within the watch's read timeout, which is 40 seconds. No lease: what is looked at is the watch."""
+def test_the_controller_notices_a_dead_connection(controlplane: ControlPlane, namespace: Namespace) -> None:
+    """Within the watch's read timeout of 40 seconds. Without leader election, to test the watch alone."""
     with (
         TCPProxy(int(controlplane.server.rpartition(":")[2])) as proxy,
         running_controller(controlplane, server=proxy.url, environment=NO_LEADER_ELECTION),
@@ -85,26 +87,24 @@ def test_it_notices_a_connection_that_silently_died(controlplane: ControlPlane, 
         namespace.create(injected_pod("meanwhile"))
         consistently("nothing gets through", namespace.claims, lambda claims: len(claims) == 1, seconds=3)
         proxy.thaw()
-        # What was open stays silent for ever; only a new connection gets through.
+        # Open connections stay silent; only new ones get through.
         assert len(wait_each_pod_has_its_claim(namespace, timeout=60)) == 2
 
 
-def test_a_claim_that_somebody_deleted_is_made_again(controlplane: ControlPlane, namespace: Namespace) -> None:
+def test_a_deleted_claim_is_created_again(controlplane: ControlPlane, namespace: Namespace) -> None:
     with running_controller(controlplane):
         namespace.create(injected_pod("llama"))
         (before,) = wait_each_pod_has_its_claim(namespace)
         namespace.api.delete(namespace.path("ResourceClaim", before["metadata"]["name"]))
         wait_for(
-            "another claim is there",
+            "another claim exists",
             lambda: uids(managed_claims(namespace)),
             lambda seen: seen not in ([], uids([before])),
         )
         wait_each_pod_has_its_claim(namespace)
 
 
-def test_a_pod_that_was_created_anew_under_its_name_gets_a_claim_of_its_own(
-    controlplane: ControlPlane, namespace: Namespace
-) -> None:
+def test_a_recreated_pod_gets_a_claim_of_its_own(controlplane: ControlPlane, namespace: Namespace) -> None:
     with running_controller(controlplane):
         for _ in range(3):
             namespace.create(injected_pod("llama-0"))

@@ -1,4 +1,4 @@
-"""A pod that is refused after the webhook has injected it leaves no claim, ever."""
+"""A pod that is denied after the webhook has injected it never gets a claim."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ def cluster(controlplane: ControlPlane) -> Iterator[Controller]:
 
 
 def refused(plane: ControlPlane, namespace: Namespace, manifest: JsonObject | None = None) -> str:
-    """Creates an annotated pod that the webhook injects and a later step refuses; the message. Then no claim comes."""
+    """Creates an annotated pod that the webhook injects and a later step denies, and checks that no claim is created.
+    The message of the denial."""
     before = call_count(plane, MUTATING)
-    with pytest.raises(ApiError) as refusal:
+    with pytest.raises(ApiError) as raised:
         namespace.create(manifest or pod("llama", annotations=ANNOTATED))
     assert call_count(plane, MUTATING) > before
     consistently("there is no claim", namespace.claims, lambda claims: not claims, seconds=2)
     assert namespace.pods() == []
-    return refusal.value.message
+    return raised.value.message
 
 
 def test_a_pod_over_its_quota_leaves_no_claim(
@@ -46,7 +47,7 @@ def test_a_pod_over_its_quota_leaves_no_claim(
     assert "exceeded quota" in refused(controlplane, namespace)
 
 
-def test_a_pod_that_pod_security_refuses_leaves_no_claim(
+def test_a_pod_that_pod_security_denies_leaves_no_claim(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace
 ) -> None:
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
@@ -57,7 +58,7 @@ def test_a_pod_that_pod_security_refuses_leaves_no_claim(
         strict.close()
 
 
-def test_a_pod_that_another_webhook_refuses_leaves_no_claim(
+def test_a_pod_that_another_webhook_denies_leaves_no_claim(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace
 ) -> None:
     with (
@@ -67,7 +68,7 @@ def test_a_pod_that_another_webhook_refuses_leaves_no_claim(
         assert "not here" in refused(controlplane, namespace)
 
 
-def test_a_deployment_that_is_refused_again_and_again_leaves_no_claim(
+def test_a_deployment_whose_pods_are_denied_repeatedly_leaves_no_claim(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace
 ) -> None:
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "two"}, "spec": {"hard": {"pods": "2"}}}
@@ -76,6 +77,6 @@ def test_a_deployment_that_is_refused_again_and_again_leaves_no_claim(
     wait_for("the quota is in effect", lambda: namespace.api.get(used).get("status", {}).get("hard"))
     before = call_count(controlplane, MUTATING)
     namespace.create(deployment("llama", 5, ANNOTATED))
-    wait_for("more pods were injected than there may be", lambda: call_count(controlplane, MUTATING) > before + 4)
+    wait_for("more pods were injected than the quota allows", lambda: call_count(controlplane, MUTATING) > before + 4)
     assert len(wait_each_pod_has_its_claim(namespace)) == 2
-    consistently("there are as many claims as pods", namespace.claims, lambda claims: len(claims) == 2, seconds=2)
+    consistently("there is a claim per pod", namespace.claims, lambda claims: len(claims) == 2, seconds=2)

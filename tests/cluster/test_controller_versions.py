@@ -1,4 +1,4 @@
-"""Older versions of resource.k8s.io, and a newer one that appears while it runs."""
+"""Older versions of resource.k8s.io, and a newer one that appears while the controller runs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ NVIDIA = "gpu.nvidia.com"
 
 
 def only(*served: str) -> dict[str, bool]:
-    """A --runtime-config that serves these versions of the group and no others."""
+    """A --runtime-config that serves only these versions of the group."""
     return {f"resource.k8s.io/{version}": version in served for version in VERSIONS}
 
 
-def written_as(namespace: Namespace, version: str, name: str) -> str:
-    """The apiVersion that the controller wrote the claim of that pod in, by the API server's own record."""
+def written_version(namespace: Namespace, version: str, name: str) -> str:
+    """The apiVersion in which the controller wrote the claim of that pod, from managedFields."""
     claim = namespace.pod(name)["metadata"]["annotations"]["llmfit.ai/claim"]
     where = path("ResourceClaim", namespace.name, claim, api_version=f"resource.k8s.io/{version}")
     managers: list[JsonObject] = namespace.api.get(where)["metadata"]["managedFields"]
@@ -39,13 +39,13 @@ def written_as(namespace: Namespace, version: str, name: str) -> str:
     return str(ours["apiVersion"])
 
 
-def asked_class(claim: JsonObject, version: str) -> str:
+def requested_class(claim: JsonObject, version: str) -> str:
     (request,) = claim["spec"]["devices"]["requests"]
     return str((request if version == "v1beta1" else request["exactly"])["deviceClassName"])
 
 
 @pytest.mark.parametrize("version", ["v1beta2", "v1beta1"])
-def test_where_only_a_beta_version_is_served_claims_have_its_shape_and_go_on_when_v1_comes(
+def test_claims_are_written_in_a_beta_version_until_v1_is_served(
     version: str, make_controlplane: Callable[[Options], ControlPlane]
 ) -> None:
     plane = make_controlplane(Options(runtime_config=only(version)))
@@ -55,49 +55,49 @@ def test_where_only_a_beta_version_is_served_claims_have_its_shape_and_go_on_whe
     inventory.node(
         nvidia.gpu("gpu-0", "4Gi"), nvidia.gpu("gpu-1", None), nvidia.gpu("gpu-2", "40Gi"), nvidia.gpu("gpu-3")
     )
-    # Alone: after an outage the lease would take its time, and this is about versions.
+    # Without leader election, which would delay the controller after an outage.
     with running_controller(plane, environment=NO_LEADER_ELECTION):
         namespace.create(injected_pod("before"))
         (claim,) = wait_each_pod_has_its_claim(namespace)
-        assert asked_class(claim, version) == NVIDIA
-        assert written_as(namespace, version, "before") == f"resource.k8s.io/{version}"
+        assert requested_class(claim, version) == NVIDIA
+        assert written_version(namespace, version, "before") == f"resource.k8s.io/{version}"
 
         plane.stop_apiserver()
         plane.start_apiserver(runtime_config=only("v1", version))
         namespace.version = "v1"
         wait_for(
-            "v1 is spoken",
-            lambda: spoken_for_a_new_pod(namespace),
+            "claims are written in v1",
+            lambda: version_for_a_new_pod(namespace),
             lambda seen: seen == "resource.k8s.io/v1",
             timeout=60,
         )
 
-        # And without the old one, which the next release removes.
+        # Without the old version, as in the next release.
         plane.stop_apiserver()
         plane.start_apiserver(runtime_config=only("v1"))
         namespace.create(injected_pod("after"))
         wait_each_pod_has_its_claim(namespace)
-        assert written_as(namespace, "v1", "after") == "resource.k8s.io/v1"
-        # This release's scheduler speaks v1: everything that waited is allocated now, the oldest too.
+        assert written_version(namespace, "v1", "after") == "resource.k8s.io/v1"
+        # The scheduler of this release uses v1, so it now allocates the claim written in the old version, too.
         name = namespace.pod("before")["metadata"]["annotations"]["llmfit.ai/claim"]
         placed = wait_for(
-            "the claim written in the old shape is allocated",
+            "the claim written in the old version is allocated",
             lambda: allocated(namespace.api.get(namespace.path("ResourceClaim", name))),
             timeout=60,
         )
         assert placed[0].device in ("gpu-2", "gpu-3")
 
 
-def spoken_for_a_new_pod(namespace: Namespace) -> str:
-    """The version in which the claim of a pod created just now is written."""
+def version_for_a_new_pod(namespace: Namespace) -> str:
+    """The version in which the claim of a new pod is written."""
     made = namespace.create(injected_pod(generate_name="probe-"))["metadata"]["name"]
     wait_each_pod_has_its_claim(namespace)
-    version = written_as(namespace, "v1", made)
+    version = written_version(namespace, "v1", made)
     namespace.delete_pod(made)
     return version
 
 
-def test_where_no_version_is_served_it_says_so_and_starts_when_one_is(
+def test_without_a_served_version_readyz_explains_and_the_controller_waits_for_one(
     make_controlplane: Callable[[Options], ControlPlane],
 ) -> None:
     plane = make_controlplane(Options(runtime_config=only()))
@@ -107,7 +107,7 @@ def test_where_no_version_is_served_it_says_so_and_starts_when_one_is(
         ours.process.start()
         ours.process.wait_url(f"{ours.url}/healthz")
         status, text = wait_for(
-            "it says why it is not ready", lambda: ours.get("/readyz"), lambda seen: "want one of v1" in seen[1]
+            "readyz explains", lambda: ours.get("/readyz"), lambda seen: "want one of v1" in seen[1]
         )
         assert status == 503
         assert "no version of resource.k8s.io" in text

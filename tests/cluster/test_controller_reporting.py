@@ -1,4 +1,4 @@
-"""What it tells when it is not a pod's fault, or that of many pods: Events in moderation, logs, probes and metrics."""
+"""What the controller reports: rate-limited Events, logs, probes and metrics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from testbed.waiting import consistently, wait_for
 pytestmark = pytest.mark.cluster
 
 
-def test_a_missing_permission_is_told_about(controlplane: ControlPlane, namespace: Namespace) -> None:
+def test_a_missing_permission_is_reported(controlplane: ControlPlane, namespace: Namespace) -> None:
     user = f"system:serviceaccount:{NAMESPACE}:limited"
     rules = yaml.safe_load(RULES.read_text())
     for rule in rules:
@@ -30,26 +30,26 @@ def test_a_missing_permission_is_told_about(controlplane: ControlPlane, namespac
     grant(controlplane.api(), user, rules, name="limited-by-test")
     with running_controller(controlplane, kubeconfig=controlplane.kubeconfig(user), environment=NO_LEADER_ELECTION):
         namespace.create(injected_pod("llama"))
-        (told,) = wait_for("the pod has its Event", lambda: namespace.events(name="llama", reason="Forbidden"))
-        assert "modelfit's service account lacks the permission (RBAC)" in told["message"]
-        assert 'cannot create resource "resourceclaims"' in told["message"]
+        (event,) = wait_for("the pod has its Event", lambda: namespace.events(name="llama", reason="Forbidden"))
+        assert "modelfit's service account lacks the permission (RBAC)" in event["message"]
+        assert 'cannot create resource "resourceclaims"' in event["message"]
 
 
-def test_a_namespace_that_is_being_deleted_is_not_tried_again(
+def test_a_pod_in_a_terminating_namespace_is_not_retried(
     make_controlplane: Callable[[Options], ControlPlane],
 ) -> None:
-    """Without kube-controller-manager it stays so, with its pods. The API server takes no Event there either."""
+    """Without kube-controller-manager the namespace stays terminating. The API server accepts no Event there either."""
     plane = make_controlplane(Options())
     namespace = Namespace(plane.api())
     namespace.create(injected_pod("llama"))
     plane.controller_manager.stop()
     plane.api().delete(path("Namespace", None, namespace.name))
     with running_controller(plane) as ours:
-        kind = "NamespaceTerminating"
-        wait_for("it has tried", lambda: ours.metric("modelfit_reconcile_total", result=kind) == 1)
+        reason = "NamespaceTerminating"
+        wait_for("it was tried once", lambda: ours.metric("modelfit_reconcile_total", result=reason) == 1)
         consistently(
-            "it does not try again",
-            lambda: ours.metric("modelfit_reconcile_total", result=kind),
+            "it is not retried",
+            lambda: ours.metric("modelfit_reconcile_total", result=reason),
             lambda count: count == 1,
             seconds=3,
         )
@@ -57,27 +57,25 @@ def test_a_namespace_that_is_being_deleted_is_not_tried_again(
         assert namespace.claims() == []
 
 
-def test_many_pods_that_wait_for_one_reason_do_not_flood(controlplane: ControlPlane, namespace: Namespace) -> None:
-    """At most a burst of 25 for a namespace, and then one a second."""
+def test_the_events_of_many_pods_are_rate_limited(controlplane: ControlPlane, namespace: Namespace) -> None:
+    """A burst of 25 per namespace, then one per second."""
     namespace.create(claim("foreign-claim-0123456789", request("gpu.nvidia.com")))
     create_all(namespace, [injected_pod(f"llama-{number}", claim="foreign-claim-0123456789") for number in range(200)])
     with running_controller(controlplane) as ours:
-        began = time.monotonic()
+        started = time.monotonic()
         taken = {"result": "ClaimNameTaken"}
-        wait_for("all were looked at", lambda: ours.metric("modelfit_reconcile_total", **taken) >= 200)
-        told = len(namespace.events(reason="ClaimNameTaken"))
-        assert 1 <= told <= 25 + (time.monotonic() - began) + 1
+        wait_for("all pods are reconciled", lambda: ours.metric("modelfit_reconcile_total", **taken) >= 200)
+        written = len(namespace.events(reason="ClaimNameTaken"))
+        assert 1 <= written <= 25 + (time.monotonic() - started) + 1
         assert ours.metric("modelfit_events_total", reason="ClaimNameTaken", result="suppressed") > 0
-    # A fresh start says it again on the same Events.
+    # After a restart the same Events are updated.
     with running_controller(controlplane) as ours:
-        wait_for("it has told", lambda: ours.metric("modelfit_events_total", result="written") >= 25)
+        wait_for("Events are written", lambda: ours.metric("modelfit_events_total", result="written") >= 25)
         names = [each["involvedObject"]["name"] for each in namespace.events(reason="ClaimNameTaken")]
         assert len(names) == len(set(names))
 
 
-def test_what_it_did_is_in_the_log_as_json_and_without_the_token(
-    controlplane: ControlPlane, namespace: Namespace
-) -> None:
+def test_the_log_is_json_without_the_token(controlplane: ControlPlane, namespace: Namespace) -> None:
     made = controller(controlplane, environment=NO_LEADER_ELECTION | {"MODELFIT_LOG_LEVEL": "debug"})
     try:
         made.start()
@@ -92,7 +90,7 @@ def test_what_it_did_is_in_the_log_as_json_and_without_the_token(
     assert "eyJ" not in made.process.output()
 
 
-def test_probes_and_metrics_are_answered_in_plain_http(controlplane: ControlPlane, namespace: Namespace) -> None:
+def test_probes_and_metrics_are_served_in_plain_http(controlplane: ControlPlane, namespace: Namespace) -> None:
     with running_controller(controlplane) as ours:
         namespace.create(injected_pod("llama"))
         wait_each_pod_has_its_claim(namespace)
@@ -105,7 +103,7 @@ def test_probes_and_metrics_are_answered_in_plain_http(controlplane: ControlPlan
         assert ours.metric("modelfit_queue_depth") == ours.metric("modelfit_queue_oldest_seconds") == 0
 
 
-def test_a_port_that_is_taken_stops_the_start_and_says_so(controlplane: ControlPlane) -> None:
+def test_a_port_in_use_is_a_usage_error(controlplane: ControlPlane) -> None:
     with running_controller(controlplane) as ours:
         second = controller(controlplane)
         taken = ours.url.rpartition(":")[2]

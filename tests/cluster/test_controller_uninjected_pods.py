@@ -1,4 +1,5 @@
-"""While no webhook answers: annotated pods wait or are told about, and nobody else notices."""
+"""While the webhook is down: under Fail, annotated pods are denied; under Ignore, they are reported. Other pods are
+unaffected."""
 
 from __future__ import annotations
 
@@ -20,12 +21,12 @@ from testbed.webhooks import MUTATING, VALIDATING, call_count, registered
 pytestmark = pytest.mark.cluster
 
 CPU_ONLY = {"llmfit.ai/model-fit": '{"model": "tiny", "min_ram_gb": 1, "min_vram_gb": 0}'}
-OFTEN = {"MODELFIT_UNINJECTED_SCAN_SECONDS": "1"}
+SCAN_EVERY_SECOND = {"MODELFIT_UNINJECTED_SCAN_SECONDS": "1"}
 
 
 @pytest.fixture
 def dead(controlplane: ControlPlane) -> Iterator[WebhookServer]:
-    """A webhook that is registered under Fail, worked, and is gone."""
+    """A webhook that is registered under Fail and was killed."""
     server = webhook_server()
     server.start()
     try:
@@ -36,24 +37,24 @@ def dead(controlplane: ControlPlane) -> Iterator[WebhookServer]:
         server.process.kill()
 
 
-def attempts(plane: ControlPlane) -> float:
-    """Calls of our webhooks that the API server made or tried, by its own count."""
+def webhook_calls(plane: ControlPlane) -> float:
+    """Calls of both webhooks, successful or not, from the API server's metrics."""
     return sum(call_count(plane, webhook) for webhook in (MUTATING, VALIDATING))
 
 
-def test_under_fail_an_annotated_pod_is_refused_and_others_are_created_at_once(
+def test_under_fail_an_annotated_pod_is_denied_and_others_are_created(
     controlplane: ControlPlane, dead: WebhookServer, namespace: Namespace
 ) -> None:
-    before = attempts(controlplane)
+    before = webhook_calls(controlplane)
     namespace.create(pod("plain"))
     namespace.create(pod("otherwise-annotated", annotations={"llmfit.ai/profile": "nvidia"}))
-    assert attempts(controlplane) == before
+    assert webhook_calls(controlplane) == before
     with pytest.raises(ApiError, match="failed calling webhook"):
         namespace.create(pod("llama", annotations=ANNOTATED))
-    assert attempts(controlplane) > before
+    assert webhook_calls(controlplane) > before
 
 
-def test_a_deployment_gets_its_pods_when_the_webhook_is_back(
+def test_a_deployment_gets_its_pods_when_the_webhook_returns(
     controlplane: ControlPlane, webhook: WebhookServer, namespace: Namespace
 ) -> None:
     with running_controller(controlplane):
@@ -63,28 +64,26 @@ def test_a_deployment_gets_its_pods_when_the_webhook_is_back(
         namespace.delete_pod(namespace.pods()[0]["metadata"]["name"])
         consistently("no pod is created", namespace.pods, lambda pods: not pods, seconds=2)
         webhook.start()
-        # The ReplicaSet's own back-off decides when.
-        wait_for("the pod is there again", namespace.pods, timeout=60)
+        # After the ReplicaSet's back-off.
+        wait_for("the pod exists again", namespace.pods, timeout=60)
         namespace.wait_claims(1)
 
 
-def test_pods_without_the_annotation_cause_no_call(
+def test_pods_without_the_annotation_cause_no_webhook_call(
     controlplane: ControlPlane, webhook: WebhookServer, namespace: Namespace
 ) -> None:
-    before = attempts(controlplane)
+    before = webhook_calls(controlplane)
     for number in range(50):
         namespace.create(pod(f"plain-{number}"))
     made = path("Pod", namespace.name, "plain-0")
     namespace.api.patch(made, {"metadata": {"labels": {"changed": "yes"}}})
     namespace.set_phase("plain-0", "Running")
     namespace.delete_pod("plain-0")
-    assert attempts(controlplane) == before
+    assert webhook_calls(controlplane) == before
 
 
-def test_under_ignore_an_event_says_that_the_pod_was_not_injected(
-    controlplane: ControlPlane, namespace: Namespace
-) -> None:
-    left_alone = Namespace(controlplane.api(), labels={"llmfit.ai/inject": "disabled"})
+def test_under_ignore_an_event_reports_an_uninjected_pod_once(controlplane: ControlPlane, namespace: Namespace) -> None:
+    disabled = Namespace(controlplane.api(), labels={"llmfit.ai/inject": "disabled"})
     server = webhook_server()
     server.start()
     ca = server.files.ca.read_bytes()
@@ -97,9 +96,9 @@ def test_under_ignore_an_event_says_that_the_pod_was_not_injected(
         namespace.create(pod("plain"))
         namespace.create(pod("finished", annotations=ANNOTATED))
         namespace.set_phase("finished", "Succeeded")
-        left_alone.create(pod("llama", annotations=ANNOTATED))
+        disabled.create(pod("llama", annotations=ANNOTATED))
         try:
-            with running_controller(controlplane, environment=OFTEN) as ours:
+            with running_controller(controlplane, environment=SCAN_EVERY_SECOND) as ours:
                 (event,) = wait_for(
                     "the pod has its Event", lambda: namespace.events(name="llama", reason="NotInjected")
                 )
@@ -107,21 +106,21 @@ def test_under_ignore_an_event_says_that_the_pod_was_not_injected(
                 assert event["involvedObject"]["uid"] == namespace.pod("llama")["metadata"]["uid"]
                 assert "claims cannot be added to an existing pod: delete and recreate it" in event["message"]
                 wait_for("so has the one with a wrong fit", lambda: namespace.events(name="wrong"))
-                # Looked at again and again, told about once.
+                # Each pod is scanned repeatedly and reported once.
                 consistently(
                     "there are two Events",
                     lambda: [each["count"] for each in namespace.events(reason="NotInjected")],
                     lambda counts: counts == [1, 1],
                     seconds=4,
                 )
-                # A level, for as long as they are there.
-                wait_for("both are counted", lambda: ours.metric("modelfit_pods_not_injected") == 2)
+                # The metric counts them for as long as they exist.
+                wait_for("both pods are counted", lambda: ours.metric("modelfit_pods_not_injected") == 2)
                 namespace.delete_pod("wrong")
-                wait_for("one is left", lambda: ours.metric("modelfit_pods_not_injected") == 1)
-                assert left_alone.events(reason="NotInjected") == []
+                wait_for("one pod is left", lambda: ours.metric("modelfit_pods_not_injected") == 1)
+                assert disabled.events(reason="NotInjected") == []
                 assert namespace.claims() == []
-            # Neither does a controller that was started again begin anew.
-            with running_controller(controlplane, environment=OFTEN):
+            # After a restart the Events are not written again as new ones.
+            with running_controller(controlplane, environment=SCAN_EVERY_SECOND):
                 consistently(
                     "there are two Events",
                     lambda: len(namespace.events(reason="NotInjected")),
@@ -129,10 +128,10 @@ def test_under_ignore_an_event_says_that_the_pod_was_not_injected(
                     seconds=3,
                 )
         finally:
-            left_alone.close()
+            disabled.close()
 
 
-def test_an_annotation_that_comes_after_the_pod_is_told_of_at_once_and_in_an_event(
+def test_annotating_an_existing_pod_causes_a_warning_and_an_event(
     controlplane: ControlPlane, namespace: Namespace
 ) -> None:
     server = webhook_server()
@@ -141,9 +140,9 @@ def test_an_annotation_that_comes_after_the_pod_is_told_of_at_once_and_in_an_eve
         namespace.create(pod("llama"))
         change = f"llmfit.ai/model-fit={ANNOTATED['llmfit.ai/model-fit']}"
         with registered(controlplane, server.url, server.files.ca.read_bytes()):
-            said = controlplane.kubectl("annotate", "pod", "llama", "--namespace", namespace.name, change).ok()
-        assert [each for each in said.warnings if "claims cannot be added to an existing pod" in each]
-        with running_controller(controlplane, environment=OFTEN):
+            result = controlplane.kubectl("annotate", "pod", "llama", "--namespace", namespace.name, change).ok()
+        assert [each for each in result.warnings if "claims cannot be added to an existing pod" in each]
+        with running_controller(controlplane, environment=SCAN_EVERY_SECOND):
             (event,) = wait_for("the pod has its Event", lambda: namespace.events(name="llama", reason="NotInjected"))
         assert "the pod bypassed the webhook, or was annotated after it was created" in event["message"]
         assert "claims cannot be added to an existing pod: delete and recreate it" in event["message"]
