@@ -14,7 +14,7 @@ JsonObject: TypeAlias = dict[str, object]
 
 def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
     """Whether `value` is a JSON object."""
-    return isinstance(value, Mapping)
+    return isinstance(value, dict)
 
 
 def get_object(value: object, *keys: str) -> Mapping[str, object]:

@@ -47,7 +47,7 @@ class Router:
         if handler is None:
             return self._fallback(environ, start_response)
         status, body, headers = handler.handle(environ)
-        start_response(_STATUS_LINES[status], [*headers, ("Content-Length", str(len(body)))])
+        start_response(_STATUS_LINES[status], list(headers))
         return [body]
 
 
