@@ -18,7 +18,7 @@ MINUTES ?= 10
 # The lowest versions of the dependencies that pyproject.toml allows.
 LOWEST := .venv-lowest
 
-.PHONY: help demo test test-fast test-lowest check generate format fuzz soak bench controlplane demo-cluster clean
+.PHONY: help demo test test-fast test-lowest check generate format mutations fuzz soak bench controlplane demo-cluster clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -67,6 +67,9 @@ generate: $(DEV) ## Write the generated files: docs/configuration.md, the chart'
 format: $(DEV) ## Format the code
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format .
+
+mutations: $(DEV) ## Apply seeded faults one by one; the tests must catch each (5 minutes)
+	$(BIN)/python -m tools.mutations $(FAULTS)
 
 fuzz: $(DEV) ## Look for an input that breaks it, for FUZZ_SECONDS (180)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.fuzz
