@@ -165,6 +165,7 @@ def test_a_failed_list_is_retried_and_until_then_it_is_not_synced(
     assert not running.informer.synced.is_set()
     running.wait_for(running.informer.synced.is_set)
     assert running.server.listed == 3
+    assert running.errors == []
     assert running.informer.keys() == ["models/a"]
 
 
