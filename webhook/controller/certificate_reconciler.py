@@ -144,7 +144,7 @@ class CertificateReconciler:
             controller_metrics.count_api_failure(error.reason)
             self._error, min_delay = error, error.retry_after or 0.0
             level = logging.INFO if error.reason is ErrorReason.CONFLICT else logging.WARNING
-            fields = {"secret": self.secret, "reason": error.reason, "why": str(error)}
+            fields = {"secret": self.secret, "reason": error.reason, "error": str(error)}
             _log.log(level, "certificate reconcile failed, retrying", extra={"fields": fields})
         except Exception:
             _log.exception("certificate reconcile failed, retrying", extra={"fields": {"secret": self.secret}})
@@ -181,7 +181,7 @@ class CertificateReconciler:
                 data = secret_data.dump(state)
                 self.store.write(data, stored)
                 controller_metrics.count_certificate_change(step.action)
-                fields = {"secret": self.secret, "action": step.action, "why": step.reason}
+                fields = {"secret": self.secret, "action": step.action, "cause": step.reason}
                 _log.info("certificate changed", extra={"fields": fields})
             # Publish removals, and restore what was overwritten.
             self._publish(published, state.bundle)
