@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
 
-from tests.controller.scripted_api import ScriptedApi
 from tests.controller.sample_metadata import pod
+from tests.controller.scripted_api import ScriptedApi
 from tests.wire.certificates import CertificateAuthority
 from webhook.controller import controller_metrics as controller
 from webhook.controller.events import Recorder

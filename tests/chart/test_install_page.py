@@ -72,10 +72,10 @@ def test_the_fields_that_argo_cd_ignores_exist(helm: Helm) -> None:
         assert rule.get("name", obj["metadata"]["name"]) == obj["metadata"]["name"]
 
 
-def test_the_page_names_values_that_exist() -> None:
+@pytest.mark.parametrize("page", ["install.md", "operations.md"])
+def test_pages_name_only_existing_values(page: str) -> None:
     leaves = {leaf.name for value in chart_values.load() for leaf in value.leaves}
     groups = {name.partition(".")[0] for name in leaves}
-    text = PAGE.text
-    for name in re.findall(r"(?:--set(?:-file)? |`)([a-z][A-Za-z]*(?:\.[A-Za-z]+)+)", text):
+    for name in re.findall(r"(?:--set(?:-file)? |`)([a-z][A-Za-z]*(?:\.[A-Za-z]+)+)", Page(page).text):
         if name.partition(".")[0] in groups:
             assert name in leaves or name.startswith("config."), f"{name} is not a value of the chart"
