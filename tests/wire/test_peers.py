@@ -20,7 +20,7 @@ from tests.wire.peers import (
     reset,
     send_and_close,
 )
-from tests.wire.server_process import NO_TIME_LIMITS, Launcher, post_review, wait_until
+from tests.wire.server_process import NO_TIME_LIMITS, TIMEOUT_SECONDS, Launcher, post_review, wait_until
 from webhook.server import limits
 from webhook.settings import Settings
 
@@ -291,6 +291,7 @@ def test_an_old_connection_is_closed_after_a_response(launcher: Launcher) -> Non
         peer = server.tls()
         header = b""
         while b"Connection: close" not in header:
+            assert time.monotonic() < started + TIMEOUT_SECONDS
             peer.sendall(post_request())
             status, header, _ = read_response(peer)
             assert status == 200
