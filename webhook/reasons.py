@@ -29,6 +29,8 @@ class Reason(StrEnum):
     INVALID_DEVICE_COUNT = "InvalidDeviceCount"
     UNSUPPORTED_DEVICE_COUNT = "UnsupportedDeviceCount"
     UNKNOWN_CONTAINER = "UnknownContainer"
+    AMBIGUOUS_CONTAINER = "AmbiguousContainer"
+    TOO_MANY_CONTAINERS = "TooManyContainers"
     NO_NAMESPACE = "NoNamespace"
 
     # Denied: valid input that violates a rule. NotInjected may also be allowed with a warning.
@@ -53,6 +55,8 @@ DENIAL_REASONS = _FORBIDDEN | {
     Reason.INVALID_DEVICE_COUNT,
     Reason.UNSUPPORTED_DEVICE_COUNT,
     Reason.UNKNOWN_CONTAINER,
+    Reason.AMBIGUOUS_CONTAINER,
+    Reason.TOO_MANY_CONTAINERS,
     Reason.NO_NAMESPACE,
 }
 """The reasons for which an object can be denied."""

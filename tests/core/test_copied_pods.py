@@ -184,7 +184,7 @@ def test_a_copy_gets_back_what_was_removed_from_it() -> None:
 
 
 def test_a_copy_may_name_more_containers() -> None:
-    target = copy_of(pod(containers=[container("a"), container("b")]), **{"llmfit.ai/containers": "b"})
+    target = copy_of(pod(containers=[container("a", image="ollama"), container("b")]), **{"llmfit.ai/containers": "b"})
     after = patched(target, mutate(target, uid="another-uid"))
     assert [each["resources"]["claims"] for each in after["spec"]["containers"]] == [[{"name": "modelfit"}]] * 2
 
@@ -203,6 +203,35 @@ def test_a_copy_whose_model_needs_no_gpu_is_denied(name: str) -> None:
         )
     mine = [{"name": "modelfit", "resourceClaimName": "mine"}]
     assert mutate(pod(CPU_FIT, resourceClaims=mine)).reason == Reason.CPU_ONLY
+
+
+def without_annotations(target: Json) -> Json:
+    """As `kubectl debug --copy-to` writes it."""
+    return target | {"metadata": {"name": "llama-debug"}}
+
+
+def test_a_copy_without_annotations_draws_a_warning() -> None:
+    target = without_annotations(admitted(pod(resourceClaims=[{"name": "nic", "resourceClaimName": "nic"}])))
+    decision = mutate(target)
+    assert (decision.allowed, decision.reason, decision.patch) == (True, Reason.NOT_ANNOTATED, ())
+    (warning,) = decision.warnings
+    assert warning.startswith(f"modelfit: spec.resourceClaims[1] names claim {CLAIM} of another pod; without ")
+    assert "kubectl debug --keep-annotations" in warning
+    assert len(warning) <= 256
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        [{"name": "modelfit", "resourceClaimName": "mine"}],
+        [{"name": "modelfit", "resourceClaimTemplateName": CLAIM}],
+        [{"name": "gpu", "resourceClaimName": CLAIM}],
+        [{"name": "modelfit"}],
+        [],
+    ],
+)
+def test_a_pod_with_claims_of_its_own_and_without_the_annotation_draws_no_warning(claims: list[Json]) -> None:
+    assert mutate(without_annotations(pod(resourceClaims=claims))).warnings == ()
 
 
 def test_a_template_copied_from_an_admitted_pod_follows_the_rules_for_templates() -> None:

@@ -1,11 +1,15 @@
 """Every denial: reason, status code, and a message with field, value, expected value and hint."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from tests.core.builders import CLAIM, FIT, Json, admitted, container, fit, mutate, pod
+from tests.core.builders import CLAIM, FIT, Json, admitted, container, fit, mutate, parse_review, pod
+from webhook.core.admission import decide
+from webhook.core.admission.decision import Decision
+from webhook.core.admission.pods import MAX_CONTAINERS
+from webhook.core.admission.review import Review
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims.device_request import MAX_FIT_CHARACTERS
 from webhook.core.profiles import BUILTIN
@@ -75,6 +79,18 @@ CASES: dict[str, tuple[Json, Reason, int, Sequence[str]]] = {
         Reason.UNKNOWN_CONTAINER,
         422,
         ['metadata.annotations[llmfit.ai/containers]: no container "x"; want names among "server"'],
+    ),
+    "several containers": (
+        pod(containers=[container("server"), container("web")]),
+        Reason.AMBIGUOUS_CONTAINER,
+        422,
+        ['spec.containers: several that may run the model: "server", "web"; want one target container; name '],
+    ),
+    "1,001 containers": (
+        pod(containers=[container(f"c{index}") for index in range(1000)], initContainers=[container("init")]),
+        Reason.TOO_MANY_CONTAINERS,
+        422,
+        ["spec.containers: 1001 containers and init containers; want at most 1000"],
     ),
     "node name": (
         pod(nodeName="node-7"),
@@ -163,106 +179,6 @@ def test_all_errors_of_a_pod_are_in_one_message() -> None:
     ]
 
 
-def test_a_device_plugin_request_is_reported_with_the_errors_of_the_fit() -> None:
-    decision = mutate(pod("{", containers=[requesting("nvidia.com/gpu")]))
-    assert decision.reason == Reason.INVALID_MODEL_FIT
-    assert "spec.containers[0].resources.limits[nvidia.com/gpu]" in decision.message
-
-
-def test_one_container_with_a_device_plugin_request_denies_the_pod() -> None:
-    target = pod(
-        containers=[container("a"), requesting("nvidia.com/gpu") | {"name": "b"}],
-        annotations={"llmfit.ai/containers": "a,b"},
-    )
-    decision = mutate(target)
-    assert (decision.allowed, decision.reason, decision.patch) == (False, Reason.DEVICE_PLUGIN_REQUEST, ())
-
-
-def test_a_resource_in_requests_and_limits_is_reported_once() -> None:
-    """The API server copies limits to requests."""
-    both = {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1", "amd.com/gpu": "2"}}
-    target = pod(
-        annotations={"llmfit.ai/containers": "load,server"},
-        containers=[container(resources=both)],
-        initContainers=[container("load", resources=both)],
-    )
-    assert [error.partition(": ")[0] for error in mutate(target).message.split("; and ")] == [
-        f"spec.{place}[0].resources.limits[{resource}]"
-        for place in ("containers", "initContainers")
-        for resource in ("nvidia.com/gpu", "amd.com/gpu")
-    ]
-    both_equal = {kind: {"nvidia.com/gpu": "1"} for kind in ("requests", "limits")}
-    beside = pod(containers=[container("server"), container("other", resources=both_equal)])
-    (warning,) = (warning for warning in mutate(beside).warnings if "device-plugin" in warning)
-    assert warning.startswith("spec.containers[1].resources.limits[nvidia.com/gpu]: ")
-
-
-def test_a_request_without_a_limit_is_reported() -> None:
-    resources = {"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "0"}}
-    message = mutate(pod(containers=[container(resources=resources)])).message
-    assert message.startswith("spec.containers[0].resources.requests[nvidia.com/gpu]: ")
-    assert "; and " not in message
-
-
-PLUGINS = [
-    "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/mig-1g.5gb",
-    "nvidia.com/mig-3g.20gb.shared", "amd.com/gpu", "amd.com/spx_nps1", "amd.com/cpx_nps4", "gpu.intel.com/i915",
-    "gpu.intel.com/xe", "gpu.intel.com/i915_monitoring", "intel.com/gpu", "habana.ai/gaudi", "google.com/tpu",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", ["requests", "limits"])
-@pytest.mark.parametrize("resource", PLUGINS)
-def test_a_device_plugin_request_is_denied(resource: str, kind: str) -> None:
-    assert mutate(pod(containers=[requesting(resource, kind=kind)])).reason == Reason.DEVICE_PLUGIN_REQUEST
-
-
-@pytest.mark.parametrize("resource", PLUGINS)
-@pytest.mark.parametrize("zero", ["0", 0, "0Gi", "0.0", "0m", None])
-def test_a_device_plugin_request_of_zero_is_allowed(resource: str, zero: object) -> None:
-    assert mutate(pod(containers=[requesting(resource, zero)])).reason == Reason.INJECTED
-
-
-@pytest.mark.parametrize("quantity", ["1", 1, "2", "1k", "1e999999999", "many", ""])
-def test_any_other_device_plugin_quantity_is_denied(quantity: object) -> None:
-    assert mutate(pod(containers=[requesting("nvidia.com/gpu", quantity)])).reason == Reason.DEVICE_PLUGIN_REQUEST
-
-
-@pytest.mark.parametrize(
-    "resource",
-    ["nvidia.com/hostdev", "cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "rdma/hca", "example.com/gpu",
-     "intel.com/qat", "xnvidia.com/gpu", "nvidia.comx/gpu", "nvidia.com/", "mynvidia.com/gpu", "amd.com/nic",
-     "NVIDIA.com/GPU"],
-)  # fmt: skip
-def test_other_resources_are_allowed(resource: str) -> None:
-    assert mutate(pod(containers=[requesting(resource)])).reason == Reason.INJECTED
-
-
-def test_device_plugin_requests_can_be_allowed_with_a_warning() -> None:
-    target = pod(containers=[requesting("nvidia.com/gpu")])
-    decision = mutate(target, AdmissionConfig(device_plugin_requests="warn"))
-    assert decision.reason == Reason.INJECTED
-    assert any("spec.containers[0].resources.limits[nvidia.com/gpu]" in warning for warning in decision.warnings)
-    after = admitted(target, AdmissionConfig(device_plugin_requests="warn"))
-    assert after["spec"]["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "1"}
-
-
-def test_a_device_plugin_request_of_another_container_is_warned_about() -> None:
-    target = pod(containers=[container("server"), requesting("nvidia.com/gpu") | {"name": "other"}])
-    decision = mutate(target)
-    assert decision.reason == Reason.INJECTED
-    assert any("spec.containers[1].resources.limits[nvidia.com/gpu]" in warning for warning in decision.warnings)
-
-
-@pytest.mark.parametrize(
-    ("scheduler", "warned"), [("volcano", True), ("default-scheduler", False), ("", False), (None, False)]
-)
-def test_a_custom_scheduler_is_warned_about(scheduler: str | None, warned: bool) -> None:
-    decision = mutate(pod(schedulerName=scheduler))
-    assert decision.reason == Reason.INJECTED
-    assert any(warning.startswith("spec.schedulerName is ") for warning in decision.warnings) is warned
-
-
 @pytest.mark.parametrize("name", [None, ""])
 def test_an_empty_node_name_is_allowed(name: str | None) -> None:
     assert mutate(pod(nodeName=name)).reason == Reason.INJECTED
@@ -294,6 +210,34 @@ def test_any_number_of_errors_fits_in_a_kilobyte(count: int) -> None:
     message = mutate(target).message
     assert len(message.encode()) <= 1024
     assert message.endswith("...")
+
+
+class Unread(list[Json]):
+    """A list that cannot be read one by one."""
+
+    def __iter__(self) -> Iterator[Json]:
+        raise AssertionError
+
+
+@pytest.mark.parametrize("decide", [decide.mutate, decide.validate])
+@pytest.mark.parametrize("count", [1001, 30_000, 60_000])
+def test_a_pod_of_too_many_containers_is_denied_without_reading_them(
+    decide: Callable[[Review, AdmissionConfig], Decision], count: int
+) -> None:
+    target = pod(containers=[])
+    target["spec"]["containers"] = Unread([container()] * count)
+    review = dataclasses.replace(parse_review(pod()), object=target)
+    decision = decide(review, AdmissionConfig())
+    assert decision.reason == Reason.TOO_MANY_CONTAINERS
+    assert decision.message == f"spec.containers: {count} containers and init containers; want at most 1000"
+
+
+def test_a_pod_of_as_many_containers_as_allowed_is_injected() -> None:
+    target = pod(
+        containers=[container(f"c{index}") for index in range(MAX_CONTAINERS)],
+        annotations={"llmfit.ai/containers": "c1"},
+    )
+    assert mutate(target).reason == Reason.INJECTED
 
 
 def test_a_fit_above_the_maximum_length_is_denied() -> None:

@@ -44,7 +44,7 @@ def test_pod_level_resources_without_memory_do_not_prevent_the_request(level: ob
 
 
 def test_memory_of_another_container_does_not_count() -> None:
-    before = pod(containers=[container("server"), container("web", resources={"requests": {"memory": "1Gi"}})])
+    before = pod(containers=[container(image="ollama"), container("web", resources={"requests": {"memory": "1Gi"}})])
     after = admitted(before)
     assert requested(after) == "12Gi"
     assert after["spec"]["containers"][1] == before["spec"]["containers"][1]

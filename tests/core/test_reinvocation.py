@@ -16,7 +16,7 @@ PODS: dict[str, Json] = {
         containers=[container("a"), container("b"), container("c")], annotations={"llmfit.ai/containers": "b,c"}
     ),
     "sidecar-first": pod(containers=[container("istio-proxy"), container("server")]),
-    "two-workloads": pod(containers=[container("server"), container("metrics")]),
+    "two-workloads": pod(containers=[container("metrics"), container("server", image="ollama/ollama")]),
     "init": pod(annotations={"llmfit.ai/containers": "load"}, initContainers=[container("load")]),
     "limited": pod(containers=[container(resources={"limits": {"memory": "20Gi"}})]),
     "default": pod(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.core.builders import CLAIM, REMOVED, Json, admitted, container, mutate, pod
-from webhook.core.admission.target_containers import SIDECARS
+from webhook.core.admission.known_sidecars import SIDECARS, Sidecar
 from webhook.reasons import Reason
 
 DEFAULT = "kubectl.kubernetes.io/default-container"
@@ -36,11 +36,11 @@ def pod_with(names: str, init: str = "", annotations: Mapping[str, object] | Non
     [
         (pod_with("server"), ["server"]),
         (pod_with("istio-proxy"), ["istio-proxy"]),
-        (pod_with("server metrics"), ["server"]),
         (pod_with("istio-proxy server"), ["server"]),
-        (pod_with("linkerd-proxy istio-proxy vault-agent server web"), ["server"]),
+        (pod_with("linkerd-proxy istio-proxy vault-agent server"), ["server"]),
         (pod_with("web server", annotations={DEFAULT: "server"}), ["server"]),
         (pod_with("web istio-proxy", annotations={DEFAULT: "istio-proxy"}), ["istio-proxy"]),
+        (pod_with("istio-proxy server", annotations={DEFAULT: ""}), ["server"]),
         (pod_with("web server", annotations={LISTED: "server"}), ["server"]),
         (pod_with("web server", annotations={LISTED: "server", DEFAULT: "web"}), ["server"]),
         (pod_with("web server", annotations={LISTED: " server , web ,"}), ["web", "server"]),
@@ -55,9 +55,22 @@ def test_the_first_rule_that_applies_chooses_the_containers(target: Json, chosen
     assert containers_with_claim(target) == chosen
 
 
-@pytest.mark.parametrize("sidecar", sorted(SIDECARS))
-def test_a_known_sidecar_is_skipped(sidecar: str) -> None:
-    assert containers_with_claim(pod_with(f"{sidecar} server web")) == ["server"]
+@pytest.mark.parametrize("sidecar", SIDECARS, ids=lambda sidecar: sidecar.name)
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+def test_a_known_sidecar_gets_no_claim(sidecar: Sidecar, first: bool) -> None:
+    injected = container(sidecar.name.replace("*", "0"), image=f"registry.example/{sidecar.image or 'sidecar'}:1")
+    pair = [injected, container("server")]
+    assert containers_with_claim(pod(containers=pair if first else pair[::-1])) == ["server"]
+
+
+def test_every_sidecar_has_a_public_source() -> None:
+    assert all(sidecar.source.startswith("https://") for sidecar in SIDECARS)
+    assert len({sidecar.name for sidecar in SIDECARS}) == len(SIDECARS)
+
+
+@pytest.mark.parametrize("name", ["fluid-fusion", "istio-proxy-2", "agent", "wait", "my-envoy"])
+def test_a_name_that_only_resembles_a_sidecar_may_run_the_model(name: str) -> None:
+    assert mutate(pod_with(f"{name} server")).reason == Reason.AMBIGUOUS_CONTAINER
 
 
 def test_a_native_sidecar_can_be_listed() -> None:

@@ -13,7 +13,8 @@ from webhook.core.admission_config import AdmissionConfig
 from webhook.reasons import Reason
 
 INVALID = pod("{")
-SUMMARY = 'each pod gets a claim for "server": gpu.nvidia.com (gpu.memory 8Gi); memory request 12Gi'
+CONDITION = " unless a LimitRange or another webhook sets one"
+SUMMARY = f'each pod gets a claim for "server": gpu.nvidia.com (gpu.memory 8Gi); memory request 12Gi{CONDITION}'
 
 
 def validate(target: Json, config: AdmissionConfig | None = None, **parts: Any) -> Decision:
@@ -78,7 +79,7 @@ def test_the_warnings_for_a_pod_have_their_paths_in_the_workload() -> None:
         schedulerName="volcano",
     )
     warnings = validate(workload("StatefulSet", target)).warnings
-    summary, fit, scheduler, memory = (each.removeprefix("modelfit: StatefulSet llama: ") for each in warnings)
+    summary, fit, memory, scheduler = (each.removeprefix("modelfit: StatefulSet llama: ") for each in warnings)
     assert summary == 'each pod gets a claim for "server": gpu.nvidia.com (gpu.memory 8Gi)'
     assert fit.startswith("min_vram_gb is null")
     assert scheduler.startswith('spec.template.spec.schedulerName is "volcano"')
@@ -110,7 +111,8 @@ def test_every_warning_names_the_workload(name: object, prefix: str) -> None:
 
 def test_the_summary_of_a_cpu_only_model_names_no_claim() -> None:
     decision = validate(workload("Job", pod(CPU_FIT, nodeName="n1")))
-    assert decision.warnings == ("modelfit: Job llama: no GPU is needed, so no claim is made; memory request 4Gi",)
+    summary = f"no GPU is needed, so no claim is made; memory request 4Gi{CONDITION}"
+    assert decision.warnings == (f"modelfit: Job llama: {summary}",)
 
 
 DISABLED = {"labels": {"llmfit.ai/inject": "disabled"}}

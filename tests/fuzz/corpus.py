@@ -132,6 +132,10 @@ def _rule_cases() -> list[Json]:
         pod(resourceClaims=[{"name": "modelfit", "resourceClaimTemplateName": "mine"}]),
         pod(containers=[container(resources={"limits": {"nvidia.com/gpu": "2"}})]),
         pod(containers=[container(resources={"requests": {"memory": "1Gi"}, "limits": {"memory": "64Gi"}})]),
+        pod(containers=[container("web"), container("server", image="vllm/vllm-openai"), container("istio-proxy")]),
+        pod(containers=[container("web"), container("server")]),
+        pod(containers=[{"name": "c"}] * 1001),
+        pod(None, resourceClaims=[{"name": "modelfit", "resourceClaimName": "llama-7b-claim-0123456789"}]),
     ]
 
 

@@ -32,6 +32,8 @@ def test_a_file_sets_every_kind_of_setting(config_file: ConfigFile) -> None:
         placement: tightest
         memoryRequests: ignore
         devicePluginRequests: warn
+        gpuResourceNames: [example.com/gpu, acme.example/GPU.shared_2]
+        ambiguousContainers: first
         uninjectedPods: warn
         logLevel: debug
         systemMemory: {deviceClass: dra.memory}
@@ -50,6 +52,8 @@ def test_a_file_sets_every_kind_of_setting(config_file: ConfigFile) -> None:
     config = loaded.admission_config()
     assert (config.profile, config.placement, config.memory_requests) == ("acme", "tightest", "ignore")
     assert (config.device_plugin_requests, config.uninjected_pods) == ("warn", "warn")
+    assert config.gpu_resource_names == ("example.com/gpu", "acme.example/GPU.shared_2")
+    assert config.ambiguous_containers == "first"
     assert (config.system_memory_class, config.device_count_variable) == ("dra.memory", "TENSOR_PARALLEL")
     assert config.profiles.keys() == BUILTIN.keys() | {"acme"}
     acme = config.profiles["acme"]

@@ -23,6 +23,8 @@ INVALID: dict[str, list[str]] = {
     "deviceCountVariable": ["1A", "A-B", "''", "7"],
     "memoryRequests": ["yes", "Fill"],
     "devicePluginRequests": ["allow", "true"],
+    "gpuResourceNames": ["example.com/gpu", "[gpu]", "[nvidia.com/]", "[a.b/-x]", "[7]", "[A.b/gpu]"],
+    "ambiguousContainers": ["allow", "last"],
     "uninjectedPods": ["allow", "no"],
     "profiles": ["[]", "acme", "{acme: null}", "{acme: {}}", "{Acme: {driver: a, deviceClasses: [a]}}"],
     "logLevel": ["trace", "INFO", "10"],

@@ -25,5 +25,9 @@ class AdmissionConfig:
     """`fill`: `memory` becomes the memory request of the first target container, unless a request or limit is set."""
     device_plugin_requests: Literal["deny", "warn"] = "deny"
     """What to do with a target container that also requests a GPU through a device plugin."""
+    gpu_resource_names: tuple[str, ...] = ()
+    """Further extended resources that count as one: those that DeviceClasses map with `extendedResourceName`."""
+    ambiguous_containers: Literal["deny", "first"] = "deny"
+    """What to do with a pod of which several containers may run the model: `first` gives the claim to the first."""
     uninjected_pods: Literal["deny", "warn"] = "deny"
     """What the validating webhook does with a pod that needs a claim and has none."""

@@ -11,6 +11,7 @@ _LABEL = f"^{LABEL}$"
 _SUBDOMAIN = f"^{SUBDOMAIN}$"
 _IDENTIFIER = "^[A-Za-z_][A-Za-z0-9_]*$"
 _QUALIFIED = f"^{SUBDOMAIN}/[A-Za-z_][A-Za-z0-9_]*$"
+_RESOURCE = f"^{SUBDOMAIN}/[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
 _QUANTITY = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?$"
 
 _LABEL_CHARACTERS = "lower-case letters, digits and dashes, a letter or digit first and last"
@@ -20,6 +21,7 @@ PATTERNS = {
     _SUBDOMAIN: f"{_LABEL_CHARACTERS}, in parts with dots between",
     _IDENTIFIER: "letters, digits and underscores, no digit first",
     _QUALIFIED: "a domain, a slash and an identifier, such as gpu.nvidia.com/productName",
+    _RESOURCE: "an extended resource, such as example.com/gpu",
     _QUANTITY: "a quantity of 0 or more such as 10 or 8Gi",
 }
 """Regular expression → description."""
@@ -40,4 +42,5 @@ Amount = Annotated[str, StringConstraints(pattern=_QUANTITY, max_length=32)]
 Variable = Annotated[str, StringConstraints(pattern=_IDENTIFIER, max_length=253)]
 ObjectName = Annotated[str, StringConstraints(pattern=_SUBDOMAIN, max_length=MAX_SUBDOMAIN)]
 ProfileName = Annotated[str, StringConstraints(pattern=_LABEL, max_length=MAX_LABEL)]
+ResourceName = Annotated[str, StringConstraints(pattern=_RESOURCE, max_length=MAX_SUBDOMAIN + 64)]
 Namespace = Annotated[str, StringConstraints(pattern=_LABEL, max_length=MAX_LABEL)]

@@ -1,12 +1,12 @@
 """Every top-level setting, with its default and documentation."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.profiles import BUILTIN
-from webhook.settings.field_types import Namespace, ProfileName, Variable
+from webhook.settings.field_types import Namespace, ProfileName, ResourceName, Variable
 from webhook.settings.groups import CertificatesSettings, Group, ProfileSettings, SystemMemorySettings
 
 
@@ -31,6 +31,13 @@ class Settings(Group):
     device_plugin_requests: Literal["deny", "warn"] = "deny"
     """Whether to deny or warn if a target container also requests a device-plugin GPU such as nvidia.com/gpu. Default
     `deny`."""
+    gpu_resource_names: Annotated[list[ResourceName], Field(max_length=64)] = Field(default_factory=list)
+    """Further extended resources that hand out GPUs and count like nvidia.com/gpu for `devicePluginRequests`: list the
+    `extendedResourceName` of your DeviceClasses, such as `example.com/gpu`. At most 64. Default none."""
+    ambiguous_containers: Literal["deny", "first"] = "deny"
+    """What to do with a pod of which several containers may run the model, if neither `llmfit.ai/containers` nor
+    `kubectl.kubernetes.io/default-container` names one. `deny`: the pod is denied and the message names the containers.
+    `first`: the first of them gets the claim, with a warning, even if another webhook inserted it. Default `deny`."""
     uninjected_pods: Literal["deny", "warn"] = "deny"
     """Whether the validating webhook denies an annotated pod that needs a claim and has none, or warns. Default
     `deny`."""
@@ -81,5 +88,7 @@ class Settings(Group):
             device_count_variable=self.device_count_variable,
             memory_requests=self.memory_requests,
             device_plugin_requests=self.device_plugin_requests,
+            gpu_resource_names=tuple(self.gpu_resource_names),
+            ambiguous_containers=self.ambiguous_containers,
             uninjected_pods=self.uninjected_pods,
         )

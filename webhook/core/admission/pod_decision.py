@@ -1,16 +1,17 @@
 """The decision on a pod: exempt, denied, or injected."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from webhook import constants
-from webhook.core.admission import pod_rules, pods, summary, target_containers
+from webhook.core.admission import pod_rules, pods, queueing, summary, target_containers
 from webhook.core.admission.decision import Decision
 from webhook.core.admission.json_patch import inject
 from webhook.core.admission.pods import Container, Pod
 from webhook.core.admission.review import Review
+from webhook.core.admission.target_containers import Choice
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import claim_names, device_request
 from webhook.core.claims.device_request import DeviceRequest
@@ -29,6 +30,7 @@ class InjectionPlan:
 
     devices: DeviceRequest
     containers: Sequence[Container]
+    """Empty only for a model that needs no GPU."""
     warnings: Sequence[str]
     memory_request: str | None = None
     """The memory request of the first container; None if it gets none."""
@@ -36,6 +38,14 @@ class InjectionPlan:
     def summarize(self, claim: str) -> str:
         """Summary of the injection; `claim` names the claim."""
         return summary.summarize(self.devices, self.containers, self.memory_request, claim)
+
+    def summarize_for_each_pod(self) -> str:
+        """Summary for the pods of a template. Admission plugins and other webhooks may change the pods before they are
+        injected, so the memory request is conditional."""
+        request = (
+            f"{self.memory_request} unless a LimitRange or another webhook sets one" if self.memory_request else None
+        )
+        return summary.summarize(self.devices, self.containers, request, "each pod gets a claim")
 
 
 def mutate(review: Review, config: AdmissionConfig) -> Decision:
@@ -49,13 +59,17 @@ def mutate(review: Review, config: AdmissionConfig) -> Decision:
     pod = pods.from_object(review.required_object())
     exemption = pod.find_exemption()
     if exemption:
-        warnings = pod_rules.ignored_annotations(pod) if exemption is Reason.NOT_ANNOTATED else ()
-        return Decision.allow(exemption, warnings)
+        return Decision.allow(exemption, _unannotated_warnings(pod) if exemption is Reason.NOT_ANNOTATED else ())
     try:
         plan = plan_injection(review, pod, config)
     except Denied as denied:
         return Decision.deny(denied)
     return _inject(review, pod, plan, config)
+
+
+def _unannotated_warnings(pod: Pod) -> Iterator[str]:
+    yield from (f"modelfit: {warning}" for warning in pod_rules.claim_of_another_pod(pod))
+    yield from pod_rules.ignored_annotations(pod)
 
 
 def validate(review: Review, config: AdmissionConfig) -> Decision:
@@ -80,37 +94,69 @@ def validate(review: Review, config: AdmissionConfig) -> Decision:
 
 def plan_injection(review: Review, pod: Pod, config: AdmissionConfig) -> InjectionPlan:
     """The plan for a pod. Raises one Denied with the errors of every rule."""
+    pod_rules.check_size(pod)
     found: list[tuple[Reason, FieldError]] = []
     devices = _collect_errors(lambda: device_request.from_annotations(pod.annotations, config), found)
-    containers = _collect_errors(lambda: target_containers.choose(pod), found)
+    cpu_only = devices is not None and devices.requirements.cpu_only
+    choice = _collect_errors(lambda: _choose_containers(pod, config, cpu_only), found)
     warnings = [*pod_rules.misspelled(pod), *(devices.requirements.warnings if devices else ())]
     if not review.namespace:
         error = FieldError("request.namespace", "none", "the namespace that the pod is created in")
         found.append((Reason.NO_NAMESPACE, error))
-    if devices is None or not devices.requirements.cpu_only:
-        found += [(Reason.NODE_NAME_SET, error) for error in pod_rules.node_name(pod)]
-        found += [(Reason.ALIAS_TAKEN, error) for error in pod_rules.alias_conflict(pod)]
-        targets = {container.path for container in containers or ()}
-        all_containers = pod.containers + pod.init_containers
-        conflicts = list(pod_rules.device_plugin_requests([each for each in all_containers if each.path in targets]))
-        if config.device_plugin_requests == "deny":
-            found += [(Reason.DEVICE_PLUGIN_REQUEST, error) for error in conflicts]
-            conflicts = []
-        conflicts += pod_rules.device_plugin_requests([each for each in all_containers if each.path not in targets])
-        warnings += map(str, conflicts)
-        warnings += pod_rules.custom_scheduler(pod)
-    else:
+    if cpu_only:
         found += [(Reason.ALIAS_TAKEN, error) for error in pod_rules.unexpected_claim(pod)]
         warnings += pod_rules.ignored_device_count(pod)
-    if found or devices is None or containers is None:
+    else:
+        found += [(Reason.NODE_NAME_SET, error) for error in pod_rules.node_name(pod)]
+        found += [(Reason.ALIAS_TAKEN, error) for error in pod_rules.alias_conflict(pod)]
+        warnings += _check_accelerators(pod, devices, choice, config, found)
+    if found or devices is None or choice is None:
         raise Denied(found[0][0], [error for _, error in found])
+    warnings += choice.warnings
     if config.device_count_variable and len(devices.counts) > 1:
         warnings.append(f"{config.device_count_variable} is not set: the scheduler chooses among the device counts")
-    if config.memory_requests == "ignore":
+    containers = choice.containers
+    if config.memory_requests == "ignore" or not containers:
         return InjectionPlan(devices, containers, warnings)
     existing = pod_rules.existing_memory_requests(pod, containers[0])
     warnings += pod_rules.below_requirement(existing, devices.requirements)
     return InjectionPlan(devices, containers, warnings, None if existing else devices.requirements.memory_quantity)
+
+
+def _choose_containers(pod: Pod, config: AdmissionConfig, cpu_only: bool) -> Choice:
+    """The target containers. A model that needs no GPU is admitted without any if the choice is ambiguous: it only
+    lacks a memory request, and another webhook may have inserted a container since the first call for this pod."""
+    try:
+        return target_containers.choose(pod, use_first=config.ambiguous_containers == "first")
+    except Denied as denied:
+        if not cpu_only or denied.reason is not Reason.AMBIGUOUS_CONTAINER:
+            raise
+        repeated = constants.INJECTED_INTO in pod.annotations
+        return Choice((), () if repeated else [f"no memory request is set: {denied}"])
+
+
+def _check_accelerators(
+    pod: Pod,
+    devices: DeviceRequest | None,
+    choice: Choice | None,
+    config: AdmissionConfig,
+    found: list[tuple[Reason, FieldError]],
+) -> Iterator[str]:
+    """Warnings about accelerators that the containers request beside the claim. Errors go to `found`."""
+    paths = {container.path for container in choice.containers} if choice else set()
+    all_containers = pod.containers + pod.init_containers
+    targets = [each for each in all_containers if each.path in paths]
+    others = [each for each in all_containers if each.path not in paths]
+    driver = devices.profile.driver if devices else None
+    classes = {name for each in config.profiles.values() if each.driver == driver for name in each.device_classes}
+    for containers, denies in ((targets, config.device_plugin_requests == "deny"), (others, False)):
+        errors = pod_rules.duplicate_requests(containers, classes, config.gpu_resource_names)
+        if denies:
+            found += [(Reason.DEVICE_PLUGIN_REQUEST, error) for error in errors]
+        else:
+            yield from map(str, errors)
+    yield from map(str, pod_rules.other_accelerator_requests(all_containers))
+    yield from pod_rules.own_claims(targets)
 
 
 def _collect_errors(step: Callable[[], T], found: list[tuple[Reason, FieldError]]) -> T | None:
@@ -134,6 +180,7 @@ def _inject(review: Review, pod: Pod, plan: InjectionPlan, config: AdmissionConf
         else:
             claim = claim_names.from_review(requirements, review.uid)
             warnings[:0] = pod_rules.stale_claim(entry)
+        warnings += queueing.pod_warnings(pod)
     # On a repeated call the first container may be another one, inserted by another webhook since the first call.
     memory_request = None if repeated else plan.memory_request
     patch = inject(pod, record, claim, plan.containers, memory_request, _device_count_env(plan.devices, config))

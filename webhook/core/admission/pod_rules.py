@@ -1,19 +1,17 @@
 """The rules for a pod that gets a claim. Each rule checks the whole pod and yields every error or warning."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from webhook import constants
-from webhook.core.admission import pods, target_containers
+from webhook.core.admission import gpu_resources, pods, target_containers
 from webhook.core.admission.pods import Container, Pod
 from webhook.core.claims import claim_names
 from webhook.core.claims.device_request import annotation_path
 from webhook.core.fits import quantities
 from webhook.core.fits.requirements import ModelRequirements
-from webhook.errors import FieldError, quote, quote_all
+from webhook.errors import Denied, FieldError, quote, quote_all
 from webhook.json_tree import strict_object
-
-DEFAULT_SCHEDULER = "default-scheduler"
+from webhook.reasons import Reason
 
 _PREFIX = f"{constants.DOMAIN}/"
 _KNOWN_ANNOTATIONS = frozenset(
@@ -23,13 +21,13 @@ _KNOWN_ANNOTATIONS = frozenset(
      constants.INJECT}
 )  # fmt: skip
 
-# GPU resources of the vendors' device plugins: whole cards, partitions, shares. nvidia.com/hostdev and the like are
-# network devices and stay out. The suffix is restricted to characters of resource names, as messages repeat it.
-_DEVICE_PLUGIN = re.compile(
-    r"(nvidia\.com/(gpu|mig-)|amd\.com/(gpu|[sdqc]px_)|gpu\.intel\.com/(i915|xe)|intel\.com/gpu|habana\.ai/gaudi"
-    r"|google\.com/tpu)[-.\w]{0,63}",
-    re.ASCII,
-)
+
+def check_size(pod: Pod) -> None:
+    """Raises Denied for a pod of more containers than any real pod has, before any rule reads them one by one."""
+    count = pod.container_count
+    if count > pods.MAX_CONTAINERS:
+        value, expected = f"{count} containers and init containers", f"at most {pods.MAX_CONTAINERS}"
+        raise Denied(Reason.TOO_MANY_CONTAINERS, [FieldError("spec.containers", value, expected)])
 
 
 def node_name(pod: Pod) -> Iterator[FieldError]:
@@ -64,20 +62,44 @@ def unexpected_claim(pod: Pod) -> Iterator[FieldError]:
         yield FieldError(field, value, "none", "remove the entry and the containers' references to it")
 
 
-def device_plugin_requests(containers: Sequence[Container]) -> Iterator[FieldError]:
-    """An error for each GPU requested through a device plugin, which does not know the devices that DRA allocates. A
-    resource is reported once: the API server copies limits to requests."""
+def duplicate_requests(
+    containers: Sequence[Container], device_classes: Collection[str], further: Collection[str]
+) -> Iterator[FieldError]:
+    """An error for each GPU that a container requests in another way than with the claim; see
+    `gpu_resources.duplicates_claim`."""
+    return _resource_errors(
+        containers, lambda resource: gpu_resources.duplicates_claim(resource, device_classes, further)
+    )
+
+
+def other_accelerator_requests(containers: Sequence[Container]) -> Iterator[FieldError]:
+    """An error for each accelerator from a system that may hand out other cards than those of the claim."""
+    return _resource_errors(containers, gpu_resources.is_other_accelerator)
+
+
+def _resource_errors(containers: Sequence[Container], matches: Callable[[str], bool]) -> Iterator[FieldError]:
+    """An error for each resource that matches. It is reported once: the API server copies limits to requests."""
     for container in containers:
         reported: set[str] = set()
         for kind in ("limits", "requests"):
             for resource, quantity in container.amounts(kind).items():
                 # The API server reads a null quantity as 0.
                 zero = quantity is None or quantities.parse(quantity) == 0
-                if "/" in resource and _DEVICE_PLUGIN.fullmatch(resource) and not zero and resource not in reported:
+                if "/" in resource and matches(resource) and not zero and resource not in reported:
                     reported.add(resource)
                     field = f"{container.field}.resources.{kind}[{resource}]"
                     hint = "remove it: the claim brings the GPU"
-                    yield FieldError(field, "a device-plugin request", "none beside a claim", hint)
+                    yield FieldError(field, gpu_resources.describe(resource), "none beside a claim", hint)
+
+
+def own_claims(containers: Sequence[Container]) -> Iterator[str]:
+    """A warning for each container that references claims of its own, which may be for a GPU too."""
+    for container in containers:
+        names = [claim.get("name") for claim in container.claims if isinstance(claim, dict)]
+        own = [str(name) for name in names if name != constants.ALIAS]
+        if own:
+            field = f"{container.field}.resources.claims"
+            yield f"{field}: the container gets one more device beside {quote_all(own, 3)}; remove a claim for a GPU"
 
 
 def missing_parts(pod: Pod, containers: Sequence[Container]) -> Iterator[FieldError]:
@@ -108,6 +130,18 @@ def stale_claim(entry: Mapping[str, object] | None) -> Iterator[str]:
         yield f"spec.resourceClaims named claim {claim}, which is for another pod or another fit; this pod gets its own"
 
 
+def claim_of_another_pod(pod: Pod) -> Iterator[str]:
+    """A warning for an injected entry on a pod without a fit: a copy whose annotations are lost. The controller creates
+    no claim for it, so it waits for one that is gone or shares that of the first pod."""
+    entry = pods.alias_entry(pod)
+    if entry is not None and is_injected(entry):
+        field = f"spec.resourceClaims[{pod.resource_claims.index(entry)}]"
+        yield (
+            f"{field} names claim {entry['resourceClaimName']} of another pod; without {constants.MODEL_FIT} this pod "
+            "gets none and may stay pending; copy with kubectl debug --keep-annotations, or remove the entry"
+        )
+
+
 def misspelled(pod: Pod) -> Iterator[str]:
     """Warnings for unknown annotations of our domain and for misuses of the label `inject`."""
     unknown = [key for key in pod.annotations if key.startswith(_PREFIX) and key not in _KNOWN_ANNOTATIONS]
@@ -133,13 +167,6 @@ def ignored_device_count(pod: Pod) -> Iterator[str]:
     """A warning for a device count on a model that needs no GPU."""
     if pod.annotations.get(constants.DEVICE_COUNT, "1") != "1":
         yield f"{annotation_path(constants.DEVICE_COUNT)} does nothing: the model needs no GPU"
-
-
-def custom_scheduler(pod: Pod) -> Iterator[str]:
-    """A warning for a scheduler that may not allocate claims."""
-    name = pod.spec.get("schedulerName")
-    if name and name != DEFAULT_SCHEDULER:
-        yield f"spec.schedulerName is {quote(name)}: the pod stays pending if that scheduler does not allocate claims"
 
 
 def existing_memory_requests(pod: Pod, container: Container) -> list[tuple[str, object]]:

@@ -10,11 +10,18 @@ from functools import cached_property
 from webhook import constants
 from webhook.core.admission import exemptions
 from webhook.errors import MalformedCall
-from webhook.json_tree import strict_list, strict_object, strict_texts
+from webhook.json_tree import get_list, get_text, strict_list, strict_object, strict_texts
 from webhook.reasons import Reason
 
 USER_ANNOTATIONS = (constants.MODEL_FIT, constants.CONTAINERS, constants.PROFILE, constants.DEVICE_COUNT)
 """The annotations that users set on a pod, the fit first."""
+
+MAX_COMMAND_LINE = 4096
+"""Characters of a container's command line that are read."""
+
+MAX_CONTAINERS = 1000
+"""Containers and init containers of a pod that is decided on. Kubernetes has no limit of its own, and etcd's 1.5 MiB
+hold 30,000 small ones; a kubelet runs about a hundred pods of a few containers each, so no real pod has a tenth."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,22 @@ class Container:
     @property
     def claims(self) -> Sequence[object]:
         return strict_list(self.resources, "claims", f"{self.field}.resources")
+
+    @property
+    def image(self) -> str:
+        """Empty if absent or malformed: only hints are read from it."""
+        return get_text(self.body, "image") or ""
+
+    @property
+    def command_line(self) -> str:
+        """Command and arguments with one space between words, MAX_COMMAND_LINE characters of them. Malformed ones are
+        left out: only hints are read from it."""
+        texts, length = [], 0
+        for part in (*get_list(self.body, "command"), *get_list(self.body, "args")):
+            if length < MAX_COMMAND_LINE and isinstance(part, str):
+                texts += part[: MAX_COMMAND_LINE - length].split()
+                length += len(part) + 1
+        return " ".join(texts)
 
     @property
     def environment(self) -> Sequence[object]:
@@ -62,6 +85,11 @@ class Pod:
     @property
     def resource_claims(self) -> Sequence[object]:
         return strict_list(self.spec, "resourceClaims", "spec")
+
+    @property
+    def container_count(self) -> int:
+        """The number of containers and init containers."""
+        return len(strict_list(self.spec, "containers", "spec")) + len(strict_list(self.spec, "initContainers", "spec"))
 
     @cached_property
     def containers(self) -> tuple[Container, ...]:

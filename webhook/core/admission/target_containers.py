@@ -4,59 +4,103 @@
 2. a container that references the claim      the pod was injected before
 3. kubectl.kubernetes.io/default-container    kubectl's annotation for the main container
 4. the only container
-5. the first that is not a known sidecar      other webhooks insert theirs at index 0
+5. the only one that is no known sidecar      other webhooks insert theirs, often at index 0
+6. the only one that runs a model server      by its image or command line
+7. the first, or none                         see AdmissionConfig.ambiguous_containers
+
+The second rule comes before the third because other webhooks set default-container, also between two calls for a pod.
+Istio sets it to the pod's first container, whichever that is, so on its pods the third rule comes after the sixth.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from webhook import constants
-from webhook.core.admission import pods
+from webhook.core.admission import known_sidecars, model_servers, pods
 from webhook.core.admission.pods import Container, Pod
 from webhook.core.claims.device_request import annotation_path
 from webhook.errors import Denied, FieldError, quote, quote_all
 from webhook.reasons import Reason
 
-SIDECARS = frozenset(
-    {
-        "istio-proxy", "linkerd-proxy", "kuma-sidecar", "consul-dataplane", "envoy", "envoy-sidecar",
-        "aws-appmesh-envoy",
-        "vault-agent", "daprd", "cloud-sql-proxy", "cloudsql-proxy", "gke-gcsfuse-sidecar", "azwi-proxy",
-        "otc-container", "opentelemetry-collector", "jaeger-agent", "datadog-agent", "newrelic-infrastructure-sidecar",
-        "fluent-bit", "fluentd", "filebeat", "promtail", "queue-proxy", "kube-rbac-proxy", "oauth-proxy",
-        "oauth2-proxy",
-    }
-)  # fmt: skip
-"""Names of the containers that sidecar injectors add."""
+_ISTIO_STATUS = "sidecar.istio.io/status"
+"""Annotation of a pod that Istio's injector has changed."""
+_ISTIO_PROXY = "istio-proxy"
+
+_HINT = f"name the container in the annotation {constants.CONTAINERS}"
 
 
-def choose(pod: Pod) -> Sequence[Container]:
-    """At least one container, in the order of the rule. Raises Denied if no rule applies."""
-    containers = pod.containers
-    all_containers = containers + pod.init_containers
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chosen containers, at least one, in the order of the rule, and the warnings about the choice."""
+
+    containers: Sequence[Container]
+    warnings: Sequence[str] = ()
+
+
+def choose(pod: Pod, use_first: bool = False) -> Choice:
+    """The target containers. Raises Denied if no rule applies; `use_first`: the seventh rule chooses the first."""
+    all_containers = pod.containers + pod.init_containers
     listed = pod.annotations.get(constants.CONTAINERS)
     if listed is not None:
         names = [name for part in listed.split(",") if (name := part.strip())]
-        return _find(names, all_containers, annotation_path(constants.CONTAINERS), listed)
+        return Choice(_find(names, all_containers, annotation_path(constants.CONTAINERS), listed))
     if pods.alias_entry(pod) is not None:
         injected = [container for container in all_containers if references_claim(container)]
         if injected:
-            return injected
+            return Choice(injected)
     default = pod.annotations.get(constants.DEFAULT_CONTAINER)
-    if default is not None:
-        return _find([default], all_containers, annotation_path(constants.DEFAULT_CONTAINER), default)
-    if len(containers) == 1:
-        return containers
-    candidates = [container for container in containers if container.name not in SIDECARS]
-    if not candidates:
-        value = f"only known sidecars: {quote_all(each.name for each in containers)}" if containers else "no container"
-        hint = f"name the container in the annotation {constants.CONTAINERS}"
-        raise Denied(Reason.UNKNOWN_CONTAINER, [FieldError("spec.containers", value, "one that runs the model", hint)])
-    return candidates[:1]
+    if default and not _is_set_by_istio(pod, default):
+        (container,) = _find([default], all_containers, annotation_path(constants.DEFAULT_CONTAINER), default)
+        return Choice([container], _other_servers(pod, container))
+    return _choose_candidate(pod, default or None, use_first)
 
 
 def references_claim(container: Container) -> bool:
     """Whether the container references the whole claim under our alias."""
     return any(isinstance(claim, dict) and claim.get("name") == constants.ALIAS for claim in container.claims)
+
+
+def _choose_candidate(pod: Pod, default: str | None, use_first: bool) -> Choice:
+    """The choice among the containers that no annotation of the user's and no reference names."""
+    if len(pod.containers) == 1:
+        return Choice(pod.containers)
+    candidates = [each for each in pod.containers if not known_sidecars.is_sidecar(each.name, each.image)]
+    candidates = [each for each in candidates if _is_server(each)] or candidates
+    chosen = [each for each in candidates if each.name == default] or candidates
+    if len(chosen) == 1:
+        return Choice(chosen)
+    if not chosen:
+        names = quote_all(each.name for each in pod.containers)
+        value = f"only known sidecars: {names}" if pod.containers else "no container"
+        raise Denied(Reason.UNKNOWN_CONTAINER, [FieldError("spec.containers", value, "one that runs the model", _HINT)])
+    names = quote_all((each.name for each in chosen), 4)
+    if use_first:
+        warning = f"{quote(chosen[0].name)} gets the claim, the first of several that may run the model: {names}"
+        return Choice(chosen[:1], [f"spec.containers: {warning}; {_HINT}"])
+    value = f"several that may run the model: {names}"
+    raise Denied(Reason.AMBIGUOUS_CONTAINER, [FieldError("spec.containers", value, "one target container", _HINT)])
+
+
+def _is_set_by_istio(pod: Pod, default: str) -> bool:
+    if _ISTIO_STATUS not in pod.annotations:
+        return False
+    first = next((each.name for each in pod.containers if each.name != _ISTIO_PROXY), None)
+    return default == first
+
+
+def _other_servers(pod: Pod, chosen: Container) -> list[str]:
+    """A warning if the container of default-container is not the one that plainly runs a model server."""
+    servers = [each.name for each in pod.containers if _is_server(each)]
+    if not servers or _is_server(chosen):
+        return []
+    return [
+        f"{annotation_path(constants.DEFAULT_CONTAINER)} gives the claim to {quote(chosen.name)}, but a model server "
+        f"runs in {quote_all(servers, 2)}; {constants.CONTAINERS} overrides it"
+    ]
+
+
+def _is_server(container: Container) -> bool:
+    return model_servers.is_model_server(container.name, container.image, container.command_line)
 
 
 def _find(names: list[str], containers: Sequence[Container], field: str, annotation: str) -> list[Container]:

@@ -3,7 +3,7 @@
 Whether the pods are injected is checked when they are created.
 """
 
-from webhook.core.admission import pod_templates
+from webhook.core.admission import pod_templates, queueing
 from webhook.core.admission.decision import Decision
 from webhook.core.admission.pod_decision import plan_injection
 from webhook.core.admission.pod_templates import Template
@@ -20,15 +20,17 @@ def validate(review: Review, path: tuple[str, ...], config: AdmissionConfig) -> 
         exemption = _find_exemption(review, template, path)
         if exemption:
             misplaced = exemption is Reason.NOT_ANNOTATED and _newly_misplaced(review, template, path)
-            warnings = template.misplacement_warnings() if misplaced else ()
-            return Decision.allow(exemption, template.prefixed(review.kind, warnings))
+            misplacements = template.misplacement_warnings() if misplaced else ()
+            return Decision.allow(exemption, template.prefixed(review.kind, misplacements))
         plan = plan_injection(review, template.pod, config)
     except Denied as denied:
         return Decision.deny(template.qualify_errors(denied))
     except MalformedCall as malformed:
         raise MalformedCall(template.qualify(str(malformed))) from None
-    warnings = map(template.qualify, [plan.summarize("each pod gets a claim"), *plan.warnings])
-    return Decision.allow(Reason.VALID, template.prefixed(review.kind, warnings))
+    warnings = [plan.summarize_for_each_pod(), *plan.warnings]
+    if not plan.devices.requirements.cpu_only:
+        warnings += queueing.workload_warnings(review.group, template)
+    return Decision.allow(Reason.VALID, template.prefixed(review.kind, map(template.qualify, warnings)))
 
 
 def _find_exemption(review: Review, template: Template, path: tuple[str, ...]) -> Reason | None:

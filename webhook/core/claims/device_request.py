@@ -4,13 +4,13 @@ Webhook and controller both use it, so the claim is always the one that the admi
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from webhook import constants
 from webhook.core.admission_config import AdmissionConfig
-from webhook.core.fits import model_fit, quantities
+from webhook.core.fits import hardware, model_fit, quantities
 from webhook.core.fits.requirements import ModelRequirements
 from webhook.core.profiles import Profile
 from webhook.errors import Denied, FieldError, quote, quote_all
@@ -72,15 +72,23 @@ def for_profile(
 ) -> DeviceRequest:
     """The request for one of `counts` devices of a profile. Raises Denied if the profile supports one device only."""
     if requirements.cpu_only:
-        return DeviceRequest(requirements, profile)
+        return DeviceRequest(_with_warnings(requirements, hardware.excess_warnings(requirements, 1)), profile)
     if max(counts) > 1:
         _check_supports_several(profile)
     listed = _limit_counts(counts, profile)
+    warnings = [*hardware.excess_warnings(requirements, max(listed))]
     if listed != counts:
         left_out = ", ".join(map(str, counts[len(listed) :]))
-        warning = f"a claim lists {MAX_ALTERNATIVES} alternatives, so the device counts {left_out} are not tried"
-        requirements = dataclasses.replace(requirements, warnings=(*requirements.warnings, warning))
+        warnings.append(f"a claim lists {MAX_ALTERNATIVES} alternatives, so the device counts {left_out} are not tried")
+    requirements = _with_warnings(requirements, warnings)
     return DeviceRequest(requirements, profile, listed, config.placement, config.system_memory_class)
+
+
+def _with_warnings(requirements: ModelRequirements, warnings: Iterable[str]) -> ModelRequirements:
+    further = tuple(warnings)
+    if not further:
+        return requirements
+    return dataclasses.replace(requirements, warnings=requirements.warnings + further)
 
 
 def find_profile(name: str, config: AdmissionConfig, path: str) -> Profile:

@@ -31,17 +31,27 @@ namespaceSelector:
 {{- end -}}
 
 {{/* Fields of a webhook for pods: (dict "root" $ "path" "/mutate"). Ends with the first match condition, so that the
-     caller can append others. */}}
+     caller can append others. With "entries" true, pods that name a claim under the alias match too. */}}
 {{- define "modelfit.admission.pods" -}}
 {{ include "modelfit.admission.common" (merge (dict "failurePolicy" .root.Values.admission.failurePolicy) .) }}
 objectSelector:
   matchExpressions:
     - {key: llmfit.ai/inject, operator: NotIn, values: [disabled]}
 matchConditions:
+  {{- if .entries }}
+  # Pods without the annotation do not depend on the webhook, except copies of injected pods that have lost the annotation
+  # and kept the entry in spec.resourceClaims: they draw a warning.
+  - name: annotated
+    expression: >-
+      object != null && ((has(object.metadata.annotations) && 'llmfit.ai/model-fit' in object.metadata.annotations) ||
+      (has(object.spec) && has(object.spec.resourceClaims) &&
+      object.spec.resourceClaims.exists(claim, claim.name == 'modelfit')))
+  {{- else }}
   # Pods without the annotation do not depend on the webhook.
   - name: annotated
     expression: >-
       object != null && has(object.metadata.annotations) && 'llmfit.ai/model-fit' in object.metadata.annotations
+  {{- end }}
 {{- end -}}
 
 {{/* CEL: for each workload in the list ("object, oldObject"), a list with the annotations of the workload, of the job
