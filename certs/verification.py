@@ -123,10 +123,9 @@ def _explain_path(
         if not signers:
             value = f"signed by another key than that of {_quote(certificate.issuer)} in the CA bundle"
             return [f"{_label(certificate)}: {value}; want the bundle of the CA that signed it"]
-        issuer = min(signers, key=lambda signer: len(ca_problems(signer, now)))
-        if problems := ca_problems(issuer, now):
+        if problems := ca_problems(signers[0], now):
             return problems
-        certificate, chain = issuer, [each for each in chain if each != issuer]
+        certificate, chain = signers[0], [each for each in chain if each != signers[0]]
     return []
 
 

@@ -188,7 +188,7 @@ def test_a_missing_configuration_is_logged_once_and_counted_while_it_is_missing(
         reconciler.reconcile(act=act)
         # An installation creates it after the controller is ready.
         assert reconciler.problem() == ""
-        assert reconciler.note().endswith(": ValidatingWebhookConfiguration ours")
+        assert reconciler.note() == "ready, but missing or without a webhook: ValidatingWebhookConfiguration ours"
         assert metric(name) == 1
     assert caplog.text.count("webhook configurations are missing") == 1
     # A configuration that cannot be read does not count as missing.

@@ -131,9 +131,7 @@ class CertificateReconciler:
     def note(self) -> str:
         """The webhook configurations that were missing at the last reconcile. This does not make the certificate
         unready: an installation creates them last, after the controller is ready."""
-        if not self._missing:
-            return ""
-        return f"ready, but no webhook is called: missing or without a webhook of modelfit: {', '.join(self._missing)}"
+        return f"ready, but missing or without a webhook: {', '.join(self._missing)}" if self._missing else ""
 
     def reconcile(self, *, act: bool) -> float:
         """Reconciles once; writes only with `act`. Logs errors and raises none. Returns the seconds until the next."""
@@ -216,8 +214,6 @@ class CertificateReconciler:
     def _publish(self, published: _Published, bundle: bytes) -> None:
         """Sets `bundle` where another one is. A configuration that cannot be written does not affect the other."""
         for configuration, current in published.bundles.items():
-            if configuration in published.errors:
-                continue
             if stale := current.stale(bundle):
                 try:
                     published.bundles[configuration] = configuration.publish(current, bundle)
