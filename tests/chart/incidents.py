@@ -206,7 +206,7 @@ SCENARIOS = {
     "ModelfitWebhookDown": Scenario(webhook_down),
     "ModelfitWebhookConfigurationMissing": Scenario(webhook_configuration_missing),
     "ModelfitCertificateExpiring": Scenario(certificate_expiring),
-    "ModelfitAuthorityExpiring": Scenario(ca_expiring, minutes=90),
+    "ModelfitCAExpiring": Scenario(ca_expiring, minutes=90),
     "ModelfitCertificateRenewalFailing": Scenario(certificate_renewal_failing),
     "ModelfitCABundleOverwritten": Scenario(ca_bundle_overwritten, minutes=60, after=150),
     "ModelfitCertificateUnusable": Scenario(certificate_unusable),
