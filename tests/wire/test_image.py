@@ -70,5 +70,5 @@ def test_the_image_has_every_command_and_no_build_tools(image: dockerfile.Image)
     assert "modelfit-webhook" in names
     assert not names & {"pip", "setuptools", "wheel", "pytest"}
     # Compiled at build time, because the root file system of a pod is read-only.
-    assert list((python.parents[1] / "lib").glob("python3*/site-packages/webhook/core/__pycache__/decide.*.pyc"))
+    assert list((python.parents[1] / "lib").glob("python3*/site-packages/webhook/core/admission/__pycache__/decide.*.pyc"))
     assert not (image.root / "src").exists()
