@@ -42,6 +42,12 @@ KINDS = {
     "MutatingWebhookConfiguration": Resource(
         "admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", namespaced=False
     ),
+    "MutatingAdmissionPolicy": Resource(
+        "admissionregistration.k8s.io/v1", "mutatingadmissionpolicies", namespaced=False
+    ),
+    "MutatingAdmissionPolicyBinding": Resource(
+        "admissionregistration.k8s.io/v1", "mutatingadmissionpolicybindings", namespaced=False
+    ),
     "ValidatingWebhookConfiguration": Resource(
         "admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", namespaced=False
     ),

@@ -8,7 +8,7 @@ import pytest
 from tests.chart.helm import Helm
 from tests.chart.rendering import JsonObject, render
 from tests.core import builders
-from tests.core.builders import kind_of, pod, workload
+from tests.core.builders import CLAIM, kind_of, pod, workload
 from webhook import constants
 from webhook.core.admission import exemptions
 from webhook.reasons import Reason
@@ -97,6 +97,32 @@ def test_the_chart_and_the_core_agree_on_exempt_pods(helm: Helm, kind: str) -> N
             assert ("CREATE" in operations) is (exemption not in (Reason.NOT_ANNOTATED, Reason.DISABLED)), metadata
             assert exemption or operations == set(hook["rules"][0]["operations"]), metadata
             assert "UPDATE" not in operations or not metadata.get("deletionTimestamp")
+
+
+INJECTED_ENTRY = {"name": constants.ALIAS, "resourceClaimName": CLAIM}
+
+
+@pytest.mark.parametrize("metadata", [{}, {"annotations": {"a": "b"}}])
+@pytest.mark.parametrize(
+    ("spec", "called"),
+    [
+        ({"resourceClaims": [{"name": "nic", "resourceClaimName": CLAIM}, INJECTED_ENTRY]}, True),
+        ({"resourceClaims": [{"name": "nic", "resourceClaimName": CLAIM}]}, False),
+        ({"resourceClaims": []}, False),
+        ({}, False),
+    ],
+)
+def test_a_copy_without_annotations_calls_the_mutating_webhook_only(
+    helm: Helm, metadata: JsonObject, spec: JsonObject, called: bool
+) -> None:
+    copy = {"metadata": metadata, "spec": spec}
+    for kind in CONFIGURATION_KINDS:
+        for hook in pod_hooks(helm, kind):
+            mutating = hook["clientConfig"]["service"]["path"] == "/mutate"
+            for operation in hook["rules"][0]["operations"]:
+                assert matches(hook, operation, copy, copy) is (called and mutating)
+    # The core warns about the same pods.
+    assert (builders.mutate(copy).warnings != ()) is called
 
 
 @pytest.mark.parametrize(

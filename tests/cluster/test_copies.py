@@ -149,6 +149,51 @@ def test_a_copy_whose_model_needs_no_gpu_is_denied(
     create(controlplane, manifest).ok()
 
 
+def debug_copy(plane: ControlPlane, namespace: Namespace, name: str, *options: str) -> Result:
+    """`kubectl debug --copy-to` of the pod `llama`, with one more container."""
+    copy = ("llama", f"--copy-to={name}", "--image=registry.invalid/shell:1", f"--namespace={namespace.name}")
+    return plane.kubectl("debug", *copy, *options).ok()
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["running", "ended"])
+def test_a_debug_copy_draws_a_warning_and_with_its_annotations_gets_its_own_claim(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: None, ended: bool
+) -> None:
+    first = claim_of(namespace.create(pod("llama", annotations=ANNOTATED)))
+    namespace.wait_bound("llama")
+    if ended:
+        namespace.set_phase("llama", "Failed")
+        namespace.wait_claims(0)
+    before = call_count(controlplane, MUTATING)
+    result = debug_copy(controlplane, namespace, "lost")
+    assert call_count(controlplane, MUTATING) == before + 1
+    (warning,) = (each for each in result.warnings if each.startswith("modelfit: "))
+    assert warning.startswith(f"modelfit: spec.resourceClaims[0] names claim {first} of another pod, ")
+    assert warning.endswith("kubectl debug --keep-annotations")
+    copied = namespace.pod("lost")
+    assert "annotations" not in copied["metadata"]
+    assert [each["resourceClaimName"] for each in copied["spec"]["resourceClaims"]] == [first]
+
+    result = debug_copy(controlplane, namespace, "kept", "--keep-annotations")
+    assert any(f"named claim {first}, which is for another pod" in each for each in result.warnings)
+    kept = namespace.pod("kept")
+    second = kept["metadata"]["annotations"]["llmfit.ai/claim"]
+    assert [each["resourceClaimName"] for each in kept["spec"]["resourceClaims"]] == [second]
+    assert second != first
+    namespace.wait_bound("kept")
+    assert {each["metadata"]["name"] for each in namespace.claims()} == ({second} if ended else {first, second})
+
+
+def test_a_pod_with_claims_of_its_own_only_causes_no_call(
+    controlplane: ControlPlane, cluster: Controller, namespace: Namespace
+) -> None:
+    before = call_count(controlplane, MUTATING)
+    namespace.create(pod("own", claims={"gpu": "llama-7b-claim-0123456789"}))
+    namespace.create(pod("template", templates={"gpu": "single"}))
+    namespace.create(pod("plain"))
+    assert call_count(controlplane, MUTATING) == before
+
+
 def test_a_pod_that_is_recreated_unchanged_keeps_the_claim_name_and_gets_a_new_claim(
     controlplane: ControlPlane, cluster: Controller, namespace: Namespace, devices: None
 ) -> None:

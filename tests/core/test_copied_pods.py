@@ -215,9 +215,12 @@ def test_a_copy_without_annotations_draws_a_warning() -> None:
     decision = mutate(target)
     assert (decision.allowed, decision.reason, decision.patch) == (True, Reason.NOT_ANNOTATED, ())
     (warning,) = decision.warnings
-    assert warning.startswith(f"modelfit: spec.resourceClaims[1] names claim {CLAIM} of another pod; without ")
-    assert "kubectl debug --keep-annotations" in warning
-    assert len(warning) <= 256
+    assert warning == (
+        f"modelfit: spec.resourceClaims[1] names claim {CLAIM} of another pod, whose device it shares or waits for; "
+        "to get its own it needs llmfit.ai/model-fit: copy with kubectl debug --keep-annotations"
+    )
+    longest = {"name": "modelfit", "resourceClaimName": f"{'m' * 46}-claim-0123456789"}
+    assert mutate(without_annotations(pod(resourceClaims=[longest]))).warnings[0].endswith("--keep-annotations")
 
 
 @pytest.mark.parametrize(

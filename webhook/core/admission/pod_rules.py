@@ -131,14 +131,14 @@ def stale_claim(entry: Mapping[str, object] | None) -> Iterator[str]:
 
 
 def claim_of_another_pod(pod: Pod) -> Iterator[str]:
-    """A warning for an injected entry on a pod without a fit: a copy whose annotations are lost. The controller creates
-    no claim for it, so it waits for one that is gone or shares that of the first pod."""
+    """A warning for an injected entry on a pod without a fit: a copy that has lost its annotations. The controller
+    creates no claim for it. It shares the claim of the first pod, or waits for it if that is gone."""
     entry = pods.alias_entry(pod)
     if entry is not None and is_injected(entry):
         field = f"spec.resourceClaims[{pod.resource_claims.index(entry)}]"
         yield (
-            f"{field} names claim {entry['resourceClaimName']} of another pod; without {constants.MODEL_FIT} this pod "
-            "gets none and may stay pending; copy with kubectl debug --keep-annotations, or remove the entry"
+            f"{field} names claim {entry['resourceClaimName']} of another pod, whose device it shares or waits for; "
+            f"to get its own it needs {constants.MODEL_FIT}: copy with kubectl debug --keep-annotations"
         )
 
 
