@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from certs import hostnames, pem
@@ -49,7 +49,9 @@ def issue_leaf(ca: KeyPair, names: Iterable[str], now: datetime, lifetime: timed
         .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
         .add_extension(_authority_key_identifier(ca.certificate), critical=False)
     )
-    return KeyPair(builder.sign(pem.load_private_key(ca.key), hashes.SHA256()), pem.dump_private_key(key))
+    signer = pem.load_private_key(ca.key)
+    digest = None if isinstance(signer, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+    return KeyPair(builder.sign(signer, digest), pem.dump_private_key(key))
 
 
 def _builder(

@@ -7,14 +7,17 @@ public key and extensions are: `cryptography` parses those lazily and would rais
 import hashlib
 import re
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
 
 from certs.exceptions import UnreadablePEM
+
+SigningKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
 
 _BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 _CERTIFICATE = re.compile(_BEGIN + rb".*?" + _END, re.DOTALL)
@@ -48,8 +51,8 @@ def load_certificates(data: bytes) -> tuple[tuple[x509.Certificate, ...], int]:
     return tuple(dict.fromkeys(readable)), max(data.count(_BEGIN), len(blocks)) - len(readable)
 
 
-def load_private_key(data: bytes) -> ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey:
-    """An EC or RSA private key. Raises UnreadablePEM."""
+def load_private_key(data: bytes) -> SigningKey:
+    """The private key of a server or a CA. Raises UnreadablePEM."""
     if not data.strip():
         raise UnreadablePEM("it is empty; want a private key in PEM")
     try:
@@ -58,8 +61,8 @@ def load_private_key(data: bytes) -> ec.EllipticCurvePrivateKey | rsa.RSAPrivate
         raise UnreadablePEM("it is encrypted; want a private key in PEM without a passphrase") from None
     except _LIBRARY_ERRORS:
         raise UnreadablePEM("it cannot be read; want a private key in PEM") from None
-    if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-        raise UnreadablePEM("it is of another type; want an EC or RSA private key")
+    if not isinstance(key, SigningKey):
+        raise UnreadablePEM("it is of another type; want an EC, RSA or Ed25519 private key")
     return key
 
 
@@ -79,7 +82,12 @@ def load_key_pair(certificates: bytes, key: bytes) -> KeyPair:
 
 def is_key_of(key: PublicKeyTypes, certificate: x509.Certificate) -> bool:
     """Whether `key` is the certificate's public key."""
-    return _spki(key) == _spki(certificate.public_key())
+    return public_key_der(key) == public_key_der(certificate.public_key())
+
+
+def public_key_der(key: PublicKeyTypes) -> bytes:
+    """The SubjectPublicKeyInfo in its usual encoding, which a certificate's own need not have."""
+    return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
 def dump_certificates(certificates: tuple[x509.Certificate, ...]) -> bytes:
@@ -103,14 +111,10 @@ def _load_certificate(block: bytes) -> x509.Certificate | None:
     try:
         certificate = x509.load_pem_x509_certificate(block)
         # Parses what is lazy.
-        _spki(certificate.public_key())
+        public_key_der(certificate.public_key())
         for part in (certificate.subject, certificate.issuer, certificate.extensions):
             len(list(part))
         _ = (certificate.not_valid_before_utc, certificate.not_valid_after_utc, certificate.signature_algorithm_oid)
     except _LIBRARY_ERRORS:
         return None
     return certificate
-
-
-def _spki(key: PublicKeyTypes) -> bytes:
-    return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)

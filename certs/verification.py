@@ -1,8 +1,9 @@
 """Whether a client trusts a server certificate at a given time, and if not, why.
 
 `cryptography.x509.verification` decides, with extension policies that refuse what Go's crypto/x509 refuses (the API
-server's verifier) and ask for no more. Of keys it accepts fewer than Go: RSA from 2048 bits, EC P-256, P-384 and P-521.
-The functions here explain a refusal; all problems are reported at once.
+server's verifier) and ask for no more. `certs.algorithms` has the accepted keys: the library decides neither on the key
+of a leaf nor on paths with an Ed25519 CA, which it refuses. The functions here decide on these and explain a refusal;
+all problems are reported at once.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -14,13 +15,14 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import Criticality, ExtensionPolicy, PolicyBuilder, Store, VerificationError
 
-from certs import hostnames, pem
+from certs import algorithms, hostnames, pem
 from certs.exceptions import UnreadablePEM
 from certs.pem import KeyPair
 
 _Extension = TypeVar("_Extension", bound=x509.ExtensionType)
 
 _SERVER_PURPOSES = {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
+_PLAIN_EXTENSIONS = (x509.BasicConstraints, x509.KeyUsage, x509.ExtendedKeyUsage, x509.SubjectAlternativeName)
 _ALL_EXTENSIONS = ExtensionPolicy.permit_all()
 _POLICY = PolicyBuilder().extension_policies(
     ca_policy=_ALL_EXTENSIONS.require_present(x509.BasicConstraints, Criticality.AGNOSTIC, None),
@@ -68,8 +70,8 @@ def key_pair_problems(
                 each for ca in verifier.verify(leaf, list(pair.chain))[1:] for each in ca_problems(ca, now)
             ]
         except (VerificationError, ValueError) as error:
-            path_problems = _explain_path(leaf, pair.chain, anchors, now)
-            if not problems and not path_problems:
+            path, path_problems = _follow_path(leaf, pair.chain, anchors, now)
+            if not problems and not path_problems and not (own and _is_ed25519_path(path)):
                 reason = f"not trusted: {str(error)[:256]!a}"
                 path_problems = [f"{_label(leaf)}: {reason}; want one that clients accept"]
         problems += [each for each in path_problems if each not in problems]
@@ -78,7 +80,7 @@ def key_pair_problems(
 
 def ca_problems(ca: x509.Certificate, now: datetime) -> list[str]:
     """Why a certificate cannot be the issuer of a server certificate at `now`."""
-    problems = validity_problems(ca, now) + _purpose_problems(ca)
+    problems = validity_problems(ca, now) + _purpose_problems(ca) + _key_type_problems(ca)
     constraints = _extension(ca, x509.BasicConstraints)
     if constraints is None or not constraints.ca:
         problems.append(f"{_label(ca)}: has no CA flag (basicConstraints CA:TRUE); want a CA to sign a certificate")
@@ -108,30 +110,46 @@ def is_signed_by(certificate: x509.Certificate, ca: x509.Certificate) -> bool:
     return True
 
 
-def _explain_path(
+def _follow_path(
     certificate: x509.Certificate, chain: Iterable[x509.Certificate], anchors: Sequence[x509.Certificate], now: datetime
-) -> list[str]:
-    """Problems of the nearest issuer that breaks the path to an anchor; empty if none is found."""
-    chain = list(chain)
+) -> tuple[list[x509.Certificate], list[str]]:
+    """The path from a certificate to an anchor, and the problems of the nearest issuer that breaks it."""
+    chain, path = list(chain), [certificate]
     while certificate not in anchors:
         issuers = [each for each in (*anchors, *chain) if each.subject == certificate.issuer and each != certificate]
         if not issuers:
             present = ", ".join(_quote(anchor.subject) for anchor in anchors[:4]) or "nothing"
             value = f"its issuer {_quote(certificate.issuer)} is not in the CA bundle, which has {present}"
-            return [f"{_label(certificate)}: {value}; want the bundle of the CA that signed it"]
+            return path, [f"{_label(certificate)}: {value}; want the bundle of the CA that signed it"]
         signers = [each for each in issuers if is_signed_by(certificate, each)]
+        if signers and (problems := ca_problems(signers[0], now)):
+            return path, problems
+        if problem := algorithms.signature_problem(certificate):
+            return path, [f"{_label(certificate)}: {problem}"]
         if not signers:
             value = f"signed by another key than that of {_quote(certificate.issuer)} in the CA bundle"
-            return [f"{_label(certificate)}: {value}; want the bundle of the CA that signed it"]
-        if problems := ca_problems(signers[0], now):
-            return problems
+            return path, [f"{_label(certificate)}: {value}; want the bundle of the CA that signed it"]
         certificate, chain = signers[0], [each for each in chain if each != signers[0]]
-    return []
+        path.append(certificate)
+    return path, []
+
+
+def _is_ed25519_path(path: Sequence[x509.Certificate]) -> bool:
+    """Whether a path, of whose certificates each has signed the one before, is valid and has an Ed25519 CA. Paths with
+    name constraints or uncommon critical extensions do not count as valid."""
+    for below, certificate in enumerate(path):
+        if any(each.critical and not isinstance(each.value, _PLAIN_EXTENSIONS) for each in certificate.extensions):
+            return False
+        constraints = _extension(certificate, x509.BasicConstraints)
+        limit = constraints.path_length if constraints is not None else None
+        if _extension(certificate, x509.NameConstraints) or (limit is not None and below > limit + 1):
+            return False
+    return any(map(algorithms.is_ed25519, path[1:]))
 
 
 def _leaf_problems(leaf: x509.Certificate, names: Iterable[str], now: datetime) -> list[str]:
     """Problems of a server certificate that do not depend on its issuer."""
-    problems = validity_problems(leaf, now)
+    problems = validity_problems(leaf, now) + _key_type_problems(leaf)
     for name in hostnames.missing(leaf, names):
         present = ", ".join(sorted(hostnames.on_certificate(leaf))[:8]) or "no name at all (the common name is ignored)"
         value = f"not for {name[:253]!a}, it is for {present[:512]}"
@@ -148,6 +166,11 @@ def _purpose_problems(certificate: x509.Certificate) -> list[str]:
     if purposes is None or not _SERVER_PURPOSES.isdisjoint(purposes):
         return []
     return [f"{_label(certificate)}: its extended key usage lacks serverAuth; want one made for servers"]
+
+
+def _key_type_problems(certificate: x509.Certificate) -> list[str]:
+    problem = algorithms.key_problem(certificate)
+    return [f"{_label(certificate)}: {problem}"] if problem else []
 
 
 def _key_problems(served: Sequence[x509.Certificate], key: bytes) -> list[str]:

@@ -38,10 +38,12 @@ def deny(message: str) -> JsonObject:
 class StubWebhook:
     """An HTTPS server that answers every review with `decide`. Register it with `url` and `ca` (PEM)."""
 
-    def __init__(self, decide: Decide) -> None:
+    def __init__(self, decide: Decide, context: ssl.SSLContext | None = None) -> None:
+        """`context` serves a certificate of the test's own."""
         files = mint(workspace.current().folder("stub-webhook"))
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(files.certificate, files.key)
+        if context is None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(files.certificate, files.key)
         self._server = _Server((LOOPBACK, 0), _handler(decide))
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.url = f"https://{LOOPBACK}:{self._server.server_port}"

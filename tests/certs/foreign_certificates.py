@@ -6,14 +6,20 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from certs import pem
 from certs.pem import KeyPair
 
-Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
+Key = (
+    ec.EllipticCurvePrivateKey
+    | rsa.RSAPrivateKey
+    | ed25519.Ed25519PrivateKey
+    | ed448.Ed448PrivateKey
+    | dsa.DSAPrivateKey
+)
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 YEAR = timedelta(days=365)
@@ -40,8 +46,10 @@ CA = Shape(subject="foreign CA", ca=True, signs_certificates=True)
 CLIENT_ONLY = (ExtendedKeyUsageOID.CLIENT_AUTH,)
 
 
-def make(shape: Shape, ca: KeyPair | None = None, key: Key | None = None) -> KeyPair:
-    """A certificate of that shape, signed by `ca`, or self-signed."""
+def make(
+    shape: Shape, ca: KeyPair | None = None, key: Key | None = None, public_key: rsa.RSAPublicKey | None = None
+) -> KeyPair:
+    """A certificate of that shape, signed by `ca`, or self-signed; with `public_key` for one whose key is unknown."""
     key = key or ec.generate_private_key(ec.SECP256R1())
     signer = key if ca is None else load_pem_private_key(ca.key, None)
     assert isinstance(signer, Key)
@@ -49,7 +57,7 @@ def make(shape: Shape, ca: KeyPair | None = None, key: Key | None = None) -> Key
         x509.CertificateBuilder()
         .subject_name(_name(shape.subject))
         .issuer_name(_name(shape.subject) if ca is None else ca.certificate.subject)
-        .public_key(key.public_key())
+        .public_key(public_key or key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(shape.start)
         .not_valid_after(shape.end)
@@ -67,7 +75,7 @@ def make(shape: Shape, ca: KeyPair | None = None, key: Key | None = None) -> Key
         extensions.append((shape.critical, True))
     for extension, critical in extensions:
         builder = builder.add_extension(extension, critical)
-    digest = None if isinstance(signer, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+    digest = None if isinstance(signer, ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey) else hashes.SHA256()
     return KeyPair(builder.sign(signer, digest), pem.dump_private_key(key))
 
 

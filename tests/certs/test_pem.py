@@ -62,7 +62,7 @@ def test_an_encrypted_key_is_reported_as_encrypted() -> None:
 
 def test_a_key_of_another_type_is_refused() -> None:
     key = pem.dump_private_key(x25519.X25519PrivateKey.generate())
-    with pytest.raises(UnreadablePEM, match="want an EC or RSA"):
+    with pytest.raises(UnreadablePEM, match="want an EC, RSA or Ed25519"):
         pem.load_key_pair(CHAIN, key)
 
 

@@ -1,15 +1,17 @@
 """What a Go client refuses is refused, and the reason is reported."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from certs import issuing, pem, verification
 from certs.pem import KeyPair
 from tests.certs import foreign_certificates as foreign
-from tests.certs.foreign_certificates import CLIENT_ONLY, NOON, YEAR, Shape, make
+from tests.certs.foreign_certificates import CLIENT_ONLY, NOON, YEAR, Key, Shape, make
 from tests.certs.tls_clients import accepts
 
 SERVICE = "modelfit.default.svc"
@@ -141,34 +143,47 @@ UNUSABLE_CAS = {
 }
 
 
+P256, ED25519 = partial(ec.generate_private_key, ec.SECP256R1()), ed25519.Ed25519PrivateKey.generate
+KEYS = pytest.mark.parametrize("new_key", [P256, ED25519], ids=["P-256", "Ed25519"])
+"""`cryptography` decides on paths of the first kind, this repository on those of the second."""
+
+
+@KEYS
 @pytest.mark.parametrize(("shape", "expected"), UNUSABLE_CAS.values(), ids=UNUSABLE_CAS.keys())
-def test_what_is_wrong_with_a_ca_is_a_problem_of_its_leaf(shape: Shape, expected: str) -> None:
-    ca = make(shape)
+def test_what_is_wrong_with_a_ca_is_a_problem_of_its_leaf(
+    shape: Shape, expected: str, new_key: Callable[[], Key]
+) -> None:
+    ca = make(shape, key=new_key())
     leaf = make(SERVER, ca)
     check(find(text(ca), text(leaf), leaf.key), expected)
     root = make(foreign.CA)
-    intermediate = make(shape, root)
+    intermediate = make(shape, root, key=new_key())
     leaf = make(SERVER, intermediate)
     check(find(text(root), text(leaf, intermediate), leaf.key), expected)
 
 
-def test_a_leaf_with_an_unknown_critical_extension_is_not_trusted() -> None:
+@KEYS
+def test_a_leaf_with_an_unknown_critical_extension_is_not_trusted(new_key: Callable[[], Key]) -> None:
     unknown = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"\x05\x00")
-    leaf = make(Shape("server", names=[SERVICE], critical=unknown), ca := make(foreign.CA))
+    leaf = make(Shape("server", names=[SERVICE], critical=unknown), ca := make(foreign.CA, key=new_key()))
     check(find(text(ca), text(leaf), leaf.key), NOT_TRUSTED)
 
 
-def test_a_chain_longer_than_the_path_length_of_the_ca_is_not_trusted() -> None:
-    root = make(Shape("root", ca=True, path_length=0))
+@KEYS
+def test_a_chain_longer_than_the_path_length_of_the_ca_is_not_trusted(new_key: Callable[[], Key]) -> None:
+    root = make(Shape("root", ca=True, path_length=0), key=new_key())
     intermediate = make(Shape("intermediate", ca=True), root)
     leaf = make(SERVER, intermediate)
     check(find(text(root), text(leaf, intermediate), leaf.key), NOT_TRUSTED)
+    direct = make(SERVER, root)
+    check(find(text(root), text(direct), direct.key))
 
 
-def test_a_chain_is_followed_in_any_order_and_anywhere_into_the_bundle() -> None:
-    root = make(foreign.CA)
+@KEYS
+def test_a_chain_is_followed_in_any_order_and_anywhere_into_the_bundle(new_key: Callable[[], Key]) -> None:
+    root = make(foreign.CA, key=new_key())
     first = make(Shape(subject="first", ca=True), root)
-    second = make(Shape(subject="second", ca=True), first)
+    second = make(Shape(subject="second", ca=True), first, key=new_key())
     leaf = make(SERVER, second)
     check(find(text(root), text(leaf, second, first), leaf.key))
     check(find(text(root), text(leaf, first, second), leaf.key))

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from certs import pem
+from tests.certs.foreign_certificates import Shape
+from tests.certs.key_kinds import ACCEPTED, make_case
 from tests.wire.certificates import CertificateAuthority
 from webhook.observe import admission_metrics
 from webhook.server import der, serving_certificate
@@ -81,6 +84,29 @@ def test_the_unusable_metric_is_1_exactly_while_the_files_are_unusable(
     (tmp_path / "aside").rename(mount)
     serving.context()
     assert unusable_metric() == 0
+
+
+WEAK = {
+    "RSA-1024 as leaf": "the key is too small; want RSA from 2048 bits",
+    "signed with SHA-1": "the signature of a certificate in the chain uses a weak hash",
+}
+
+
+@pytest.mark.parametrize("case_id", [*WEAK, *(f"{kind} as leaf" for kind in sorted(ACCEPTED))])
+def test_a_weak_pair_is_not_served_and_every_accepted_kind_is(
+    paths: tuple[Path, Path], caplog: pytest.LogCaptureFixture, case_id: str
+) -> None:
+    serving = ServingCertificate(*paths)
+    before = serving.context()
+    leaf = make_case(case_id, Shape(names=["modelfit.default.svc"])).leaf
+    write(paths, (pem.dump_certificates((leaf.certificate,)), leaf.key))
+    with caplog.at_level("WARNING", logger="modelfit.tls"):
+        for _ in range(2):
+            assert (serving.context() is before) is (case_id in WEAK)
+    assert unusable_metric() == (case_id in WEAK)
+    causes = [record.__dict__["fields"]["cause"] for record in caplog.records]
+    assert len(causes) == (case_id in WEAK)
+    assert all(WEAK[case_id] in cause for cause in causes)
 
 
 def unusable_metric() -> float:

@@ -30,6 +30,13 @@ _SETTLE_SECONDS = 2.0
 """Files that changed more recently than this are read again at the next check, because a second write may not change
 the file system's timestamp."""
 
+_WEAK = {
+    "EE_KEY_TOO_SMALL": "key is too small",
+    "CA_KEY_TOO_SMALL": "key of a CA in the chain is too small",
+    "CA_MD_TOO_WEAK": "signature of a certificate in the chain uses a weak hash",
+}
+"""What OpenSSL refuses at its default security level, by its reason."""
+
 FileSignature: TypeAlias = tuple[tuple[int, int, int, int], ...]
 
 
@@ -150,6 +157,8 @@ def _describe_os_error(error: OSError) -> str:
 def _describe_tls_error(error: ssl.SSLError) -> str:
     if error.reason == "KEY_VALUES_MISMATCH":
         return "the key does not belong to the certificate"
+    if error.reason in _WEAK:
+        return f"the {_WEAK[error.reason]}; want RSA from 2048 bits, EC P-256, P-384 or P-521, or Ed25519, with SHA-256"
     return f"not a certificate chain and its private key in PEM ({error.reason or 'unreadable'})"
 
 
