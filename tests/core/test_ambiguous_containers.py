@@ -26,7 +26,7 @@ VLLM = container("engine", image="vllm/vllm-openai:v0.9.0")
         "ghcr.io/ggml-org/llama.cpp:server-cuda", "ollama/ollama:0.9", "nvcr.io/nvidia/tensorrt-llm/release:1.0",
         "nvcr.io/nim/meta/llama-3.1-8b-instruct:1.8", "nvcr.io/nvidia/tritonserver:25.06-py3",
         "kserve/huggingfaceserver:v0.15.2-gpu", "openmmlab/lmdeploy:latest", "rayproject/ray-llm:2.46",
-        "docker.io/rayproject/ray",
+        "docker.io/rayproject/ray", "ghcr.io/llm-d/llm-d:v0.5.0", "ghcr.io/llm-d/llm-d-cuda-gb200:v0.7.0",
     ],
 )  # fmt: skip
 def test_a_container_with_the_image_of_a_model_server_gets_the_claim(image: str) -> None:
@@ -42,7 +42,7 @@ def test_a_container_with_the_image_of_a_model_server_gets_the_claim(image: str)
         ["python", "-m", "llama_cpp.server"],
         ["ollama", "serve"], ["trtllm-serve", "x"], ["tritonserver", "--model-repository=/m"],
         ["python", "-m", "huggingfaceserver"], ["lmdeploy", "serve", "api_server"], ["ray", "start", "--head"],
-        ["serve", "run", "app:main"],
+        ["serve", "run", "app:main"], ["python3", "-m", "dynamo.vllm", "--model", "x"],
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -59,6 +59,8 @@ def test_a_container_with_the_command_of_a_model_server_gets_the_claim(command: 
         {"image": "vllm/vllm-openai/metrics"},
         {"image": "registry.example/xvllm"},
         {"image": "nim/server"},
+        {"image": "ghcr.io/llm-d/llm-d-inference-scheduler"},
+        {"image": "nvcr.io/nvidia/ai-dynamo/vllm-runtime", "args": ["python3", "-m", "dynamo.frontend"]},
         {"args": ["--upstream=vllm", "server"]},
         {"args": ["tritonserverless"]},
         {"args": [5, None], "image": 7},

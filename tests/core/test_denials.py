@@ -11,7 +11,7 @@ from webhook.core.admission.decision import Decision
 from webhook.core.admission.pods import MAX_CONTAINERS
 from webhook.core.admission.review import Review
 from webhook.core.admission_config import AdmissionConfig
-from webhook.core.claims.device_request import MAX_FIT_CHARACTERS
+from webhook.core.claims.device_request import MAX_FIT_BYTES
 from webhook.core.profiles import BUILTIN
 from webhook.reasons import Reason
 
@@ -106,6 +106,12 @@ CASES: dict[str, tuple[Json, Reason, int, Sequence[str]]] = {
         Reason.ALIAS_TAKEN,
         403,
         ["spec.resourceClaims[1].name: the pod's own claim named modelfit; ", "want another name; rename the entry"],
+    ),
+    "our entry without its claim": (
+        pod(resourceClaims=[{"name": "modelfit"}]),
+        Reason.ALIAS_TAKEN,
+        403,
+        ["spec.resourceClaims[0]: an entry without a claim; ", "update the webhook that dropped resourceClaimName"],
     ),
     "own alias of a template": (
         pod(resourceClaims=[{"name": "modelfit", "resourceClaimTemplateName": CLAIM}]),
@@ -241,7 +247,7 @@ def test_a_pod_of_as_many_containers_as_allowed_is_injected() -> None:
 
 
 def test_a_fit_above_the_maximum_length_is_denied() -> None:
-    assert mutate(pod(FIT.ljust(MAX_FIT_CHARACTERS))).reason == Reason.INJECTED
-    decision = mutate(pod(FIT.ljust(MAX_FIT_CHARACTERS + 1)))
+    assert mutate(pod(FIT.ljust(MAX_FIT_BYTES))).reason == Reason.INJECTED
+    decision = mutate(pod(FIT.ljust(MAX_FIT_BYTES + 1)))
     assert decision.reason == Reason.INVALID_MODEL_FIT
-    assert "more than 16384 characters; want one model's figures" in decision.message
+    assert "more than 16384 bytes; want one model's figures" in decision.message

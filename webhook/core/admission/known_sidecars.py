@@ -32,6 +32,7 @@ _FLUID = f"{_GITHUB}fluid-cloudnative/fluid/tree/master/pkg/application/inject/f
 _JUICEFS = f"{_GITHUB}juicedata/juicefs-csi-driver/blob/master/pkg/common/common.go"
 _GCS_FUSE = f"{_GITHUB}GoogleCloudPlatform/gcs-fuse-csi-driver/tree/main/pkg/webhook"
 _DATADOG = f"{_GITHUB}DataDog/datadog-agent/tree/main/pkg/clusteragent/admission/mutate/agent_sidecar"
+_LLM_D = f"{_GITHUB}llm-d-incubation/llm-d-modelservice/tree/main/charts/llm-d-modelservice"
 _KSERVE = f"{_GITHUB}kserve/kserve/blob/master/pkg/constants/constants.go"
 _LOGGING = "https://kubernetes.io/docs/concepts/cluster-administration/logging/#sidecar-container-with-a-logging-agent"
 
@@ -92,6 +93,10 @@ SIDECARS = (
     Sidecar("modelcar", _KSERVE),
     Sidecar("modelcar-*", _KSERVE),
     Sidecar("transformer-container", _KSERVE),
+    Sidecar("routing-proxy", _LLM_D),
+    Sidecar("llm-d-routing-sidecar", f"{_GITHUB}kserve/kserve/tree/master/config/llmisvcconfig"),
+    Sidecar("vllm-render", f"{_GITHUB}llm-d/llm-d-inference-sim"),
+    Sidecar("aibrix-runtime", f"{_GITHUB}vllm-project/aibrix/tree/main/pkg/webhook"),
     Sidecar("seldon-container-engine", f"{_GITHUB}SeldonIO/seldon-core/tree/v1.18.2/operator"),
     Sidecar("autoscaler", f"{_GITHUB}ray-project/kuberay/tree/master/ray-operator/controllers/ray/common", image="ray"),
     Sidecar("wait", f"{_GITHUB}argoproj/argo-workflows/tree/main/workflow/common", image="argoexec"),

@@ -12,7 +12,7 @@ class ModelServer(NamedTuple):
 
     name: str
     images: str
-    """Regular expression for the end of the image's path: whole path components."""
+    """Regular expression for the end of the image's path: whole path components. Empty if other containers share it."""
     commands: tuple[str, ...]
     """What occurs in its command line as whole words; a `.` at the end stands for the names within a module."""
     source: str
@@ -25,6 +25,19 @@ MODEL_SERVERS = (
         r"vllm(-(openai|ascend|tpu|rocm|xpu|gaudi|neuron|cpu|arm64))*",
         ("vllm serve", "vllm.entrypoints."),
         "https://docs.vllm.ai/en/latest/deployment/docker.html",
+    ),
+    ModelServer(
+        "llm-d",
+        r"llm-d(-(cuda|gb200|aws|gke|rocm|xpu|hpu|tpu|cpu|dev))*",
+        (),
+        "https://github.com/llm-d/llm-d/tree/main/docker",
+    ),
+    ModelServer(
+        # Its images are those of the front end too.
+        "Dynamo",
+        "",
+        ("dynamo.vllm", "dynamo.sglang", "dynamo.trtllm"),
+        "https://github.com/ai-dynamo/dynamo/tree/main/components",
     ),
     ModelServer(
         "Text Generation Inference",
@@ -85,7 +98,7 @@ MAIN_CONTAINERS = {"kserve-container": "https://github.com/kserve/kserve/blob/ma
 MAX_IMAGE = 1024
 """Characters of an image that is compared; longer ones are no valid names."""
 
-_IMAGES = re.compile("|".join(rf"(?:.*/)?(?:{server.images})" for server in MODEL_SERVERS))
+_IMAGES = re.compile("|".join(rf"(?:.*/)?(?:{server.images})" for server in MODEL_SERVERS if server.images))
 _COMMANDS = tuple(command for server in MODEL_SERVERS for command in server.commands)
 
 

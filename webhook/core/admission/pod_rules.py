@@ -44,12 +44,18 @@ def is_injected(entry: Mapping[str, object] | None) -> bool:
 
 
 def alias_conflict(pod: Pod) -> Iterator[FieldError]:
-    """An error for a claim of the user's that has the name of ours."""
+    """An error for a claim of the user's that has the name of ours, or for ours without its claim."""
     entry = pods.alias_entry(pod)
-    if entry is not None and not is_injected(entry):
-        field = f"spec.resourceClaims[{pod.resource_claims.index(entry)}].name"
+    if entry is None or is_injected(entry):
+        return
+    field = f"spec.resourceClaims[{pod.resource_claims.index(entry)}]"
+    if not entry.get("resourceClaimName") and not entry.get("resourceClaimTemplateName"):
+        # A webhook with an older Pod type decodes and encodes the pod: kubernetes-sigs/kueue#2948.
+        value, hint = "an entry without a claim", "update the webhook that dropped resourceClaimName from the pod"
+        yield FieldError(field, value, "the entry that the mutating webhook adds", hint)
+    else:
         hint = "rename the entry and the containers' references to it"
-        yield FieldError(field, f"the pod's own claim named {constants.ALIAS}", "another name", hint)
+        yield FieldError(f"{field}.name", f"the pod's own claim named {constants.ALIAS}", "another name", hint)
 
 
 def unexpected_claim(pod: Pod) -> Iterator[FieldError]:
