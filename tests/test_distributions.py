@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("webhook", "certs")
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def sources() -> set[str]:
 def test_the_wheel_has_the_whole_product_and_nothing_else(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     assert wheel.name.endswith("-py3-none-any.whl")
-    assert wheel.stat().st_size < MOST_BYTES
+    assert wheel.stat().st_size < MAX_BYTES
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {name for name in names if ".dist-info/" not in name} == sources()
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
@@ -49,7 +49,7 @@ def test_the_wheel_has_the_whole_product_and_nothing_else(built: Path) -> None:
 
 def test_the_sdist_has_the_whole_product_and_nothing_else(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
-    assert sdist.stat().st_size < MOST_BYTES
+    assert sdist.stat().st_size < MAX_BYTES
     with tarfile.open(sdist) as archive:
         names = {member.name.partition("/")[2] for member in archive if member.isfile()}
     metadata = {"PKG-INFO", "setup.cfg", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"}

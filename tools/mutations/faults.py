@@ -67,8 +67,8 @@ FAULTS = (
         "fit-size",
         "a fit of four times the maximum size is accepted",
         "webhook/core/claims/device_request.py",
-        "if len(text) > MAX_FIT_CHARACTERS:",
-        "if len(text) > 4 * MAX_FIT_CHARACTERS:",
+        "if len(text) > MAX_FIT_BYTES:",
+        "if len(text) > 4 * MAX_FIT_BYTES:",
         ("tests/core/test_denials.py",),
     ),
     Fault(

@@ -71,7 +71,7 @@ def load_in_cluster(environ: Mapping[str, str] = os.environ, folder: Path = SERV
     hint = "mount it (automountServiceAccountToken: true)"
     configuration = _load_configuration(load_into, f"the service account in {folder}", hint)
     # Assigned after the host, whose setter reads the proxy from the environment. Calls inside the cluster go directly
-    # to the API server; NO_PROXY seldom names its address.
+    # to the API server; NO_PROXY rarely contains its address.
     configuration.proxy = None
     return ClientConfig(configuration, load_into, namespace.read_text().strip() if namespace.exists() else "default")
 
