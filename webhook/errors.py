@@ -23,6 +23,9 @@ MAX_MESSAGE = 1024
 MAX_WARNING = 256
 """Characters of a warning; the API server may truncate longer ones."""
 
+MAX_WARNINGS = 4000
+"""Characters of all warnings of a response; the API server drops what exceeds 4096."""
+
 
 def quote(value: object) -> str:
     """A user's value for a message: at most MAX_QUOTED characters, escaped to ASCII, so that it cannot forge a log line
@@ -48,8 +51,16 @@ def truncate(message: str) -> str:
 
 
 def truncate_warnings(warnings: Iterable[str]) -> tuple[str, ...]:
-    """The warnings in at most MAX_WARNING characters each."""
-    return tuple(text if len(text) <= MAX_WARNING else f"{text[: MAX_WARNING - 3]}..." for text in warnings)
+    """The warnings in at most MAX_WARNING characters each and MAX_WARNINGS together; the last one counts the others."""
+    kept: list[str] = []
+    length, left_out = 0, 0
+    for text in warnings:
+        length += min(len(text), MAX_WARNING)
+        if length > MAX_WARNINGS:
+            left_out += 1
+        else:
+            kept.append(text if len(text) <= MAX_WARNING else f"{text[: MAX_WARNING - 3]}...")
+    return (*kept, f"modelfit: {left_out} more warnings are left out") if left_out else tuple(kept)
 
 
 @dataclass(frozen=True, slots=True)

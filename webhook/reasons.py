@@ -30,7 +30,7 @@ class Reason(StrEnum):
     UNSUPPORTED_DEVICE_COUNT = "UnsupportedDeviceCount"
     UNKNOWN_CONTAINER = "UnknownContainer"
     AMBIGUOUS_CONTAINER = "AmbiguousContainer"
-    TOO_MANY_CONTAINERS = "TooManyContainers"
+    POD_TOO_LARGE = "PodTooLarge"
     NO_NAMESPACE = "NoNamespace"
 
     # Denied: valid input that violates a rule. NotInjected may also be allowed with a warning.
@@ -56,7 +56,7 @@ DENIAL_REASONS = _FORBIDDEN | {
     Reason.UNSUPPORTED_DEVICE_COUNT,
     Reason.UNKNOWN_CONTAINER,
     Reason.AMBIGUOUS_CONTAINER,
-    Reason.TOO_MANY_CONTAINERS,
+    Reason.POD_TOO_LARGE,
     Reason.NO_NAMESPACE,
 }
 """The reasons for which an object can be denied."""

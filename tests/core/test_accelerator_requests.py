@@ -188,3 +188,12 @@ def test_a_container_with_a_claim_of_its_own_draws_a_warning() -> None:
     assert mutate(admitted(target)).warnings == (expected,)
     beside = pod(containers=[SERVER, container("web", resources={"claims": [{"name": "gpu"}]})], resourceClaims=own)
     assert len(mutate(beside).warnings) == 1
+
+
+def test_any_number_of_warnings_fits_in_a_response() -> None:
+    """The API server drops what exceeds 4096 characters."""
+    gpus = {f"volcano.sh/gpu-{index}": "1" for index in range(9000)}
+    warnings = mutate(pod(containers=[container(resources={"limits": gpus})])).warnings
+    assert warnings[0].startswith("modelfit: claim ")
+    assert warnings[-1] == f"modelfit: {9000 - (len(warnings) - 2)} more warnings are left out"
+    assert 3500 < sum(map(len, warnings)) <= 4096

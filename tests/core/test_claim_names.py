@@ -58,9 +58,7 @@ def test_a_name_is_a_dns_label_for_any_model_and_uid(model: str | None, uid: str
 
 
 @given(MODELS, st.lists(UIDS, min_size=2, max_size=20, unique=True))
-def test_reviews_have_different_names_and_each_review_always_the_same(
-    model: str | None, uids: list[str]
-) -> None:
+def test_reviews_have_different_names_and_each_review_always_the_same(model: str | None, uids: list[str]) -> None:
     names = [claim_names.from_review(requirements(model), uid) for uid in uids]
     assert len(set(names)) == len(uids)
     assert names == [claim_names.from_review(requirements(model), uid) for uid in uids]

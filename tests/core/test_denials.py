@@ -88,9 +88,22 @@ CASES: dict[str, tuple[Json, Reason, int, Sequence[str]]] = {
     ),
     "1,001 containers": (
         pod(containers=[container(f"c{index}") for index in range(1000)], initContainers=[container("init")]),
-        Reason.TOO_MANY_CONTAINERS,
+        Reason.POD_TOO_LARGE,
         422,
         ["spec.containers: 1001 containers and init containers; want at most 1000"],
+    ),
+    "10,001 resources": (
+        pod(
+            containers=[
+                container(
+                    resources={kind: {f"a.b/{index}": 1 for index in range(5000)} for kind in ("requests", "limits")}
+                )
+            ],
+            initContainers=[container("init", resources={"limits": {"cpu": 1}})],
+        ),
+        Reason.POD_TOO_LARGE,
+        422,
+        ["spec.containers: 10001 resource requests and limits; want at most 10000"],
     ),
     "node name": (
         pod(nodeName="node-7"),
@@ -234,7 +247,7 @@ def test_a_pod_of_too_many_containers_is_denied_without_reading_them(
     target["spec"]["containers"] = Unread([container()] * count)
     review = dataclasses.replace(parse_review(pod()), object=target)
     decision = decide(review, AdmissionConfig())
-    assert decision.reason == Reason.TOO_MANY_CONTAINERS
+    assert decision.reason == Reason.POD_TOO_LARGE
     assert decision.message == f"spec.containers: {count} containers and init containers; want at most 1000"
 
 

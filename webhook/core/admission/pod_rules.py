@@ -23,11 +23,15 @@ _KNOWN_ANNOTATIONS = frozenset(
 
 
 def check_size(pod: Pod) -> None:
-    """Raises Denied for a pod of more containers than any real pod has, before any rule reads them one by one."""
-    count = pod.container_count
-    if count > pods.MAX_CONTAINERS:
-        value, expected = f"{count} containers and init containers", f"at most {pods.MAX_CONTAINERS}"
-        raise Denied(Reason.TOO_MANY_CONTAINERS, [FieldError("spec.containers", value, expected)])
+    """Raises Denied for a pod that is larger than any real pod, before any rule reads its parts one by one."""
+    if pod.container_count > pods.MAX_CONTAINERS:
+        raise _too_large(f"{pod.container_count} containers and init containers", pods.MAX_CONTAINERS)
+    if pod.resource_count > pods.MAX_RESOURCES:
+        raise _too_large(f"{pod.resource_count} resource requests and limits", pods.MAX_RESOURCES)
+
+
+def _too_large(value: str, maximum: int) -> Denied:
+    return Denied(Reason.POD_TOO_LARGE, [FieldError("spec.containers", value, f"at most {maximum}")])
 
 
 def node_name(pod: Pod) -> Iterator[FieldError]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from webhook import constants
 from webhook.core.admission import exemptions
 from webhook.errors import MalformedCall
-from webhook.json_tree import get_list, get_text, strict_list, strict_object, strict_texts
+from webhook.json_tree import get_list, get_object, get_text, strict_list, strict_object, strict_texts
 from webhook.reasons import Reason
 
 USER_ANNOTATIONS = (constants.MODEL_FIT, constants.CONTAINERS, constants.PROFILE, constants.DEVICE_COUNT)
@@ -22,6 +22,9 @@ MAX_COMMAND_LINE = 4096
 MAX_CONTAINERS = 1000
 """Containers and init containers of a pod that is decided on. Kubernetes has no limit of its own, and etcd's 1.5 MiB
 hold 30,000 small ones; a kubelet runs about a hundred pods of a few containers each, so no real pod has a tenth."""
+
+MAX_RESOURCES = 10_000
+"""Resource requests and limits of all containers of a pod that is decided on: ten for each of MAX_CONTAINERS."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,12 @@ class Pod:
     def container_count(self) -> int:
         """The number of containers and init containers."""
         return len(strict_list(self.spec, "containers", "spec")) + len(strict_list(self.spec, "initContainers", "spec"))
+
+    @property
+    def resource_count(self) -> int:
+        """The number of resource requests and limits of all containers."""
+        bodies = (each.body for each in self.containers + self.init_containers)
+        return sum(len(get_object(body, "resources", kind)) for body in bodies for kind in ("requests", "limits"))
 
     @cached_property
     def containers(self) -> tuple[Container, ...]:
