@@ -61,7 +61,7 @@ class Simulation:
         self.write_files(self.key_pair)
         self.certificate = ServingCertificate(*self.files)
         controller.set_gauge_sources(
-            lambda: self.leader, lambda: 0, lambda: self.queue_oldest_seconds, lambda: 0, lambda: scanner.found
+            lambda: self.leader, lambda: 0, lambda: self.queue_oldest_seconds, lambda: 0, lambda: scanner.found, dict
         )
         webhook.set_certificate_expiry((self.now + timedelta(days=20)).timestamp())
         controller.set_certificate_expiry("leaf", self.now + timedelta(days=20))

@@ -10,7 +10,7 @@ from kubernetes.client.exceptions import ApiException
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from webhook.cluster import api_errors
-from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.cluster.api_errors import ApiError, ErrorReason, Scope
 
 
 def status(code: int, reason: str, message: str, *causes: str) -> tuple[int, bytes]:
@@ -137,8 +137,25 @@ def test_every_exception_of_urllib3_is_classified() -> None:
             assert api_errors.from_exception(error).reason is not ErrorReason.UNEXPECTED, name
 
 
-def test_only_a_terminating_namespace_is_not_retried() -> None:
-    assert [reason for reason in ErrorReason if not reason.retryable] == [ErrorReason.NAMESPACE_TERMINATING]
+def test_the_scope_of_a_failure_decides_whose_keys_back_off() -> None:
+    namespace = {reason for reason in ErrorReason if reason.scope is Scope.NAMESPACE}
+    assert namespace == {
+        ErrorReason.QUOTA_EXCEEDED,
+        ErrorReason.NAMESPACE_TERMINATING,
+        ErrorReason.REFUSED,
+        ErrorReason.FORBIDDEN,
+    }
+    assert not [reason for reason in ErrorReason if reason.server_unavailable and reason.scope is not Scope.SERVER]
+    assert ErrorReason.INVALID.scope is Scope.POD
+
+
+def test_a_webhook_that_cannot_be_called_is_a_failure_of_the_namespace() -> None:
+    """It may be registered for that namespace only."""
+    message = (
+        'Internal error occurred: failed calling webhook "a.b.c": failed to call webhook: context deadline exceeded'
+    )
+    error = api_errors.from_response(*status(500, "InternalError", message))
+    assert (error.reason, error.scope) == (ErrorReason.SERVER_ERROR, Scope.NAMESPACE)
 
 
 def test_an_unavailable_server_is_not_reported_to_the_owner_of_a_pod() -> None:

@@ -6,16 +6,19 @@ import pytest
 
 from tests.controller.sample_metadata import CLAIM_NAME, claim, pod
 from tests.controller.scripted_api import ScriptedApi
-from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.cluster.api_errors import ApiError, ErrorReason, Scope
 from webhook.cluster.discovery import ResourceApi
 from webhook.controller.events import Recorder
-from webhook.controller.pod_reconciler import EXPECTATION_SECONDS, Expectations, Listers, PodReconciler, Result
+from webhook.controller.pod_reconciler import EXPECTATION_SECONDS, REPEAT_SECONDS, Expectations, Listers, PodReconciler
+from webhook.controller.results import Result
 from webhook.json_tree import JsonObject
+from webhook.observe.log_throttle import LogThrottle
 from webhook.settings import Settings
 
 CLAIMS = "/apis/resource.k8s.io/{}/namespaces/models/resourceclaims"
 KEY = "models/llama"
-DONE, REQUEUE = Result(), Result(requeue=True)
+DONE, CREATED, REQUEUE = Result(), Result(created=True), Result(requeue=True)
+NAME_TAKEN = Result(requeue=True, scope=Scope.POD, reason="ClaimNameTaken")
 ALREADY_EXISTS = ApiError(ErrorReason.ALREADY_EXISTS, "x", 409)
 
 
@@ -50,7 +53,7 @@ def fixture() -> Fixture:
 
 
 def test_a_missing_claim_is_created_once(fixture: Fixture) -> None:
-    assert fixture.reconcile() == DONE
+    assert fixture.reconcile() == CREATED
     # The watch has not reported it yet.
     assert fixture.reconcile() == DONE
     assert fixture.api.calls == [("POST", CLAIMS.format("v1"))]
@@ -88,7 +91,7 @@ def test_a_deleted_pod_needs_no_call(fixture: Fixture) -> None:
 def test_a_deleted_claim_is_created_again(fixture: Fixture) -> None:
     fixture.reconcile()
     fixture.reconciler.claim_deleted(claim())
-    assert fixture.reconcile() == DONE
+    assert fixture.reconcile() == CREATED
     assert fixture.api.calls == [("POST", CLAIMS.format("v1"))] * 2
 
 
@@ -108,32 +111,32 @@ def test_a_claim_of_this_pod_that_the_watch_has_not_reported_is_recognised(fixtu
 
 
 def test_a_claim_of_another_owner_is_reported_and_the_pod_requeued(fixture: Fixture) -> None:
-    assert fixture.reconcile(ALREADY_EXISTS, {"metadata": claim("uid-2")}) == REQUEUE
+    assert fixture.reconcile(ALREADY_EXISTS, {"metadata": claim("uid-2")}) == NAME_TAKEN
     assert fixture.event_reasons == ["ClaimNameTaken"]
     assert {method for method, _ in fixture.api.calls} == {"POST", "GET"}
 
 
 def test_a_claim_that_is_deleted_between_two_calls_is_created_by_the_next_attempt(fixture: Fixture) -> None:
     not_found = ApiError(ErrorReason.NOT_FOUND, "x", 404)
-    assert fixture.reconcile(ALREADY_EXISTS, not_found, {"versions": [{"version": "v1"}]}) == REQUEUE
-    assert fixture.reconcile() == DONE
+    assert fixture.reconcile(ALREADY_EXISTS, not_found, {"versions": [{"version": "v1"}]}).requeue
+    assert fixture.reconcile() == CREATED
 
 
 @pytest.mark.parametrize("reason", [each for each in ErrorReason if each is not ErrorReason.ALREADY_EXISTS], ids=str)
 def test_an_error_is_retried_and_reported_according_to_its_reason(reason: ErrorReason, fixture: Fixture) -> None:
     result = fixture.reconcile(ApiError(reason, "x"), {"versions": [{"version": "v1"}]})
-    assert result.requeue == reason.retryable
+    assert result == Result(requeue=True, scope=reason.scope, reason=reason)
     assert fixture.event_reasons == ([reason] if reason.reported else [])
 
 
 def test_retry_after_is_respected(fixture: Fixture) -> None:
     throttled = ApiError(ErrorReason.THROTTLED, "x", 429, {"Retry-After": "9"})
-    assert fixture.reconcile(throttled) == Result(requeue=True, requeue_after=9)
+    assert fixture.reconcile(throttled) == Result(requeue=True, requeue_after=9, reason="TooManyRequests")
 
 
 def test_a_version_that_is_no_longer_served_is_replaced_at_once() -> None:
     fixture = Fixture("v1beta1")
-    assert fixture.reconcile(ApiError(ErrorReason.NOT_FOUND, "x", 404), {"versions": [{"version": "v1"}]}) == REQUEUE
+    assert fixture.reconcile(ApiError(ErrorReason.NOT_FOUND, "x", 404), {"versions": [{"version": "v1"}]}).requeue
     fixture.reconcile()
     assert fixture.api.calls[-1] == ("POST", CLAIMS.format("v1"))
 
@@ -143,8 +146,26 @@ def test_a_missing_device_class_is_reported_if_the_classes_are_known(
     classes: list[str] | None, reasons: list[str], fixture: Fixture
 ) -> None:
     fixture.classes = classes
-    assert fixture.reconcile() == DONE
+    assert fixture.reconcile() == CREATED
     assert fixture.event_reasons == reasons
+
+
+def test_repeated_failures_of_a_namespace_are_one_log_line_with_a_count(
+    fixture: Fixture, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(fixture.reconciler, "_throttle", LogThrottle(REPEAT_SECONDS, lambda: now[0]))
+    quota, invalid = (ApiError(reason, "x") for reason in (ErrorReason.QUOTA_EXCEEDED, ErrorReason.INVALID))
+    for error in (*[quota] * 100, invalid, invalid):
+        fixture.reconcile(error)
+    now[0] += REPEAT_SECONDS
+    fixture.reconcile(quota)
+    lines = [record.__dict__["fields"] for record in caplog.records]
+    assert [(line["reason"], line["count"]) for line in lines] == [
+        ("QuotaExceeded", 1),
+        ("Invalid", 1),
+        ("QuotaExceeded", 100),
+    ]
 
 
 def test_an_expectation_expires() -> None:

@@ -1,6 +1,6 @@
 """Rate limit of log lines."""
 
-from webhook.observe.log_throttle import INTERVAL_SECONDS, LogThrottle
+from webhook.observe.log_throttle import INTERVAL_SECONDS, MAX_KINDS, LogThrottle
 
 
 class Clock:
@@ -12,7 +12,7 @@ class Clock:
 
 def test_the_first_event_is_allowed_and_later_ones_are_counted_until_the_interval_ends() -> None:
     clock = Clock()
-    throttle = LogThrottle(clock)
+    throttle = LogThrottle(now=clock)
     assert [throttle.allow(404) for _ in range(1000)] == [1] + [0] * 999
     clock.now += INTERVAL_SECONDS - 1
     assert throttle.allow(404) == 0
@@ -24,5 +24,18 @@ def test_the_first_event_is_allowed_and_later_ones_are_counted_until_the_interva
 
 
 def test_each_kind_has_its_own_interval() -> None:
-    throttle = LogThrottle(Clock())
+    throttle = LogThrottle(now=Clock())
     assert [throttle.allow(kind) for kind in (400, 404, 400, 415, 404)] == [1, 1, 0, 1, 0]
+
+
+def test_kinds_without_recent_lines_are_forgotten() -> None:
+    clock = Clock()
+    throttle = LogThrottle(30, clock)
+    for number in range(20 * MAX_KINDS):
+        assert throttle.allow(number) == 1
+        assert throttle.allow(number) == 0
+        clock.now += 1
+    assert len(throttle._allowed_at) <= MAX_KINDS
+    assert throttle._suppressed.keys() <= throttle._allowed_at.keys()
+    clock.now += 10
+    assert throttle.allow(20 * MAX_KINDS - 1) == 0

@@ -20,6 +20,17 @@ from urllib3.util.ssl_match_hostname import CertificateError
 from webhook.errors import truncate
 
 
+class Scope(StrEnum):
+    """What has to change before a failed call can succeed."""
+
+    SERVER = "server"
+    """The API server, or its connection: every call may fail."""
+    NAMESPACE = "namespace"
+    """The namespace, or the cluster's rules for it: the same calls in this namespace probably fail."""
+    POD = "pod"
+    """The object itself."""
+
+
 class ErrorReason(StrEnum):
     """Why a call failed: the value that metrics, logs and Events carry."""
 
@@ -47,9 +58,8 @@ class ErrorReason(StrEnum):
         return _TRAITS[self].sentence
 
     @property
-    def retryable(self) -> bool:
-        """Whether the same call may succeed later."""
-        return _TRAITS[self].retryable
+    def scope(self) -> Scope:
+        return _TRAITS[self].scope
 
     @property
     def reported(self) -> bool:
@@ -65,28 +75,30 @@ class ErrorReason(StrEnum):
 
 class _Traits(NamedTuple):
     sentence: str
-    retryable: bool
+    scope: Scope
     reported: bool
 
 
 _TRAITS = {
-    ErrorReason.QUOTA_EXCEEDED: _Traits("a ResourceQuota of the namespace leaves no room for it", True, True),
-    ErrorReason.NAMESPACE_TERMINATING: _Traits("the namespace is being deleted", False, True),
-    ErrorReason.REFUSED: _Traits("an admission policy or webhook of the cluster refuses it", True, True),
-    ErrorReason.FORBIDDEN: _Traits("modelfit's service account lacks the permission (RBAC)", True, True),
-    ErrorReason.UNAUTHORIZED: _Traits("the API server does not accept modelfit's credentials", True, False),
-    ErrorReason.NOT_FOUND: _Traits("the namespace or the API version does not exist", True, False),
-    ErrorReason.ALREADY_EXISTS: _Traits("an object of that name already exists", True, False),
-    ErrorReason.CONFLICT: _Traits("another client changed the object at the same time", True, False),
-    ErrorReason.EXPIRED: _Traits("the requested resource version is too old", True, False),
-    ErrorReason.INVALID: _Traits("the API server rejects it as invalid", True, True),
-    ErrorReason.THROTTLED: _Traits("the API server throttles requests", True, False),
-    ErrorReason.TIMED_OUT: _Traits("the API server did not respond in time", True, False),
-    ErrorReason.UNREACHABLE: _Traits("the API server cannot be reached", True, False),
-    ErrorReason.UNTRUSTED: _Traits("the API server's certificate is not trusted", True, False),
-    ErrorReason.TLS_FAILED: _Traits("the TLS handshake with the API server failed", True, False),
-    ErrorReason.SERVER_ERROR: _Traits("the API server failed", True, False),
-    ErrorReason.UNEXPECTED: _Traits("the response is not that of a Kubernetes API server", True, False),
+    ErrorReason.QUOTA_EXCEEDED: _Traits(
+        "a ResourceQuota of the namespace leaves no room for it", Scope.NAMESPACE, True
+    ),
+    ErrorReason.NAMESPACE_TERMINATING: _Traits("the namespace is being deleted", Scope.NAMESPACE, True),
+    ErrorReason.REFUSED: _Traits("an admission policy or webhook of the cluster refuses it", Scope.NAMESPACE, True),
+    ErrorReason.FORBIDDEN: _Traits("modelfit's service account lacks the permission (RBAC)", Scope.NAMESPACE, True),
+    ErrorReason.UNAUTHORIZED: _Traits("the API server does not accept modelfit's credentials", Scope.SERVER, False),
+    ErrorReason.NOT_FOUND: _Traits("the namespace or the API version does not exist", Scope.SERVER, False),
+    ErrorReason.ALREADY_EXISTS: _Traits("an object of that name already exists", Scope.POD, False),
+    ErrorReason.CONFLICT: _Traits("another client changed the object at the same time", Scope.SERVER, False),
+    ErrorReason.EXPIRED: _Traits("the requested resource version is too old", Scope.SERVER, False),
+    ErrorReason.INVALID: _Traits("the API server rejects it as invalid", Scope.POD, True),
+    ErrorReason.THROTTLED: _Traits("the API server throttles requests", Scope.SERVER, False),
+    ErrorReason.TIMED_OUT: _Traits("the API server did not respond in time", Scope.SERVER, False),
+    ErrorReason.UNREACHABLE: _Traits("the API server cannot be reached", Scope.SERVER, False),
+    ErrorReason.UNTRUSTED: _Traits("the API server's certificate is not trusted", Scope.SERVER, False),
+    ErrorReason.TLS_FAILED: _Traits("the TLS handshake with the API server failed", Scope.SERVER, False),
+    ErrorReason.SERVER_ERROR: _Traits("the API server failed", Scope.SERVER, False),
+    ErrorReason.UNEXPECTED: _Traits("the response is not that of a Kubernetes API server", Scope.SERVER, False),
 }
 
 _SERVER_UNAVAILABLE = frozenset(
@@ -118,6 +130,11 @@ class ApiError(Exception):
     def is_transient(self) -> bool:
         """Whether the same call may succeed in a moment, without anybody's action."""
         return self.reason.server_unavailable or self.reason is ErrorReason.CONFLICT
+
+    @property
+    def scope(self) -> Scope:
+        """That of the reason. A webhook that the API server cannot call may be called for some namespaces only."""
+        return Scope.NAMESPACE if "failed calling webhook" in self.message else self.reason.scope
 
     @property
     def retry_after(self) -> float | None:

@@ -3,14 +3,15 @@
 Series with known labels exist from the start, as 0: `increase` does not see a series that first appears as 1.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from certs.rotation import Action
-from webhook.cluster.api_errors import ErrorReason
+from webhook.cluster.api_errors import ErrorReason, Scope
 from webhook.controller.results import ClaimResult
 from webhook.reasons import DENIAL_REASONS
 
@@ -29,7 +30,17 @@ _API_FAILURES = Counter("modelfit_api_failures", "Failed calls to the API server
 _LEADER = Gauge("modelfit_leader", "1 if this replica is the leader.", registry=_REGISTRY)
 _DEPTH = Gauge("modelfit_queue_depth", "Pods that wait for a worker.", registry=_REGISTRY)
 _AGE = Gauge("modelfit_queue_oldest_seconds", "Time that the oldest of them has waited.", registry=_REGISTRY)
-_RETRYING = Gauge("modelfit_queue_retrying", "Pods whose last reconcile failed.", registry=_REGISTRY)
+_RETRYING = Gauge(
+    "modelfit_queue_retrying",
+    "Pods that back off after a failure, each by itself or with its namespace.",
+    registry=_REGISTRY,
+)
+_NAMESPACES = Gauge(
+    "modelfit_namespaces_backing_off",
+    "Namespaces whose claims the API server refuses, by reason.",
+    ["reason"],
+    registry=_REGISTRY,
+)
 _NOT_INJECTED = Gauge(
     "modelfit_pods_not_injected",
     "Annotated pods without a claim, as of the leader's last scan.",
@@ -61,6 +72,14 @@ _CA_BUNDLE_PATCHES = Counter(
     ["reason"],
     registry=_REGISTRY,
 )
+
+
+NAMESPACE_REASONS = (
+    *(reason for reason in ErrorReason if reason.scope is Scope.NAMESPACE),
+    # A webhook that the API server cannot call: see `ApiError.scope`.
+    ErrorReason.SERVER_ERROR,
+)
+"""The reasons for which a namespace backs off."""
 
 
 def count_reconcile(result: ClaimResult | ErrorReason) -> None:
@@ -114,6 +133,7 @@ def set_gauge_sources(
     age: Callable[[], float],
     retrying: Callable[[], int],
     not_injected: Callable[[], int],
+    namespaces_backing_off: Callable[[], Mapping[str, int]],
 ) -> None:
     """Sets the functions that the gauges call at each scrape."""
     _LEADER.set_function(lambda: float(leader()))
@@ -121,6 +141,12 @@ def set_gauge_sources(
     _AGE.set_function(age)
     _RETRYING.set_function(lambda: float(retrying()))
     _NOT_INJECTED.set_function(lambda: float(not_injected()))
+    for reason in NAMESPACE_REASONS:
+        _NAMESPACES.labels(reason).set_function(partial(_count, namespaces_backing_off, reason))
+
+
+def _count(counts: Callable[[], Mapping[str, int]], key: str) -> float:
+    return float(counts().get(key, 0))
 
 
 def exposition() -> bytes:

@@ -8,18 +8,20 @@ from dataclasses import dataclass
 
 from webhook import constants
 from webhook.cluster.api import Api, path
-from webhook.cluster.api_errors import ApiError
+from webhook.cluster.api_errors import ApiError, ErrorReason, Scope
 from webhook.cluster.discovery import ResourceApi
 from webhook.cluster.informer import Informer
 from webhook.cluster.leader_election import LeaderElector, LeaseLock, NoLeaderElection
 from webhook.controller import controller_metrics, object_metadata
 from webhook.controller.certificate_reconciler import CertificateReconciler
 from webhook.controller.events import Recorder
-from webhook.controller.pod_reconciler import Listers, PodReconciler
+from webhook.controller.pod_reconciler import REPEAT_SECONDS, Listers, PodReconciler
+from webhook.controller.results import Result
 from webhook.controller.uninjected_pods import UNFINISHED, UninjectedPodScanner
 from webhook.controller.work_queue import WorkQueue
 from webhook.core.admission_config import AdmissionConfig
 from webhook.json_tree import JsonObject, get_object
+from webhook.observe.log_throttle import LogThrottle
 
 DISCOVERY_SECONDS = 60.0
 """Seconds between API discoveries. A closed watch starts one at once, because an upgraded API server closes its
@@ -57,7 +59,8 @@ class Controller:
         self._api, self._options, self._certificates = api, options, certificates
         self._stop = threading.Event()
         self._rediscover = threading.Event()
-        self._queue = WorkQueue()
+        self._queue = WorkQueue(options.workers)
+        self._throttle = LogThrottle(REPEAT_SECONDS)
         self._resource = ResourceApi(api)
         recorder = Recorder(api, options.identity)
         excluded_namespaces = options.excluded_namespaces | {options.namespace}
@@ -65,6 +68,7 @@ class Controller:
         self._pods = self._informer(
             lambda: path("v1", "pods"),
             changed=self._pod_changed,
+            gone=self._pod_deleted,
             selectors={
                 "labelSelector": f"{constants.INJECTED}={constants.INJECTED_TRUE}",
                 # The watch reports a pod that finishes as deleted.
@@ -98,6 +102,7 @@ class Controller:
             lambda: self._queue.retrying,
             # A replica that lost leadership would report its last scan indefinitely.
             lambda: self._scanner.found if self._elector.is_leader else 0,
+            lambda: self._queue.namespaces_backing_off,
         )
 
     def start(self) -> None:
@@ -165,12 +170,17 @@ class Controller:
         if self._elector.is_leader:
             self._queue.add(object_metadata.key(get_object(pod, "metadata")))
 
+    def _pod_deleted(self, pod: JsonObject) -> None:
+        self._queue.discard(object_metadata.key(get_object(pod, "metadata")))
+
     def _claim_deleted(self, claim: JsonObject) -> None:
         metadata = get_object(claim, "metadata")
         self._reconciler.claim_deleted(metadata)
         pod = object_metadata.owning_pod(metadata)
-        if pod is not None and self._elector.is_leader:
-            self._queue.add(object_metadata.key(metadata, pod.get("name")))
+        if self._elector.is_leader:
+            self._queue.end_backoff(str(metadata.get("namespace")), ErrorReason.QUOTA_EXCEEDED)
+            if pod is not None:
+                self._queue.wake(object_metadata.key(metadata, pod.get("name")))
 
     def _leadership_changed(self, is_leader: bool) -> None:
         message = "became leader" if is_leader else "lost leadership"
@@ -203,20 +213,19 @@ class Controller:
                 self._reconcile(key)
 
     def _reconcile(self, key: str) -> None:
+        result = Result()
         try:
             # Leadership may have been lost while `get` waited; the new leader reconciles every pod.
-            if not self._elector.is_leader:
-                return
-            result = self._reconciler.reconcile(key)
-            if result.requeue:
-                self._queue.retry(key, result.requeue_after)
-            else:
-                self._queue.forget(key)
+            if self._elector.is_leader:
+                result = self._reconciler.reconcile(key)
         except Exception:
-            _log.exception("pod reconcile failed", extra={"fields": {"pod": key}})
-            self._queue.retry(key)
+            # A bug that one pod triggers: the others are not held up, and the log is not filled.
+            result = Result(requeue=True, scope=Scope.POD)
+            count = self._throttle.allow(key.partition("/")[0])
+            if count:
+                _log.exception("pod reconcile failed", extra={"fields": {"pod": key, "count": count}})
         finally:
-            self._queue.done(key)
+            self._queue.done(key, result)
 
     def _discover(self) -> None:
         """Keeps the API version up to date."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from webhook.cluster.api import METADATA, Api
-from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.cluster.api_errors import ApiError, ErrorReason, Scope
 from webhook.cluster.discovery import ResourceApi
 from webhook.controller import controller_metrics, object_metadata
 from webhook.controller.claim_actions import (
@@ -19,22 +19,19 @@ from webhook.controller.claim_actions import (
     report_name_conflict,
 )
 from webhook.controller.events import Recorder, namespace_and_name
-from webhook.controller.results import ClaimResult
+from webhook.controller.results import ClaimResult, Result
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import api_versions
 from webhook.json_tree import get_object
+from webhook.observe.log_throttle import LogThrottle
 
 EXPECTATION_SECONDS = 30.0
 """Seconds for which a created claim counts as existing before the watch reports it."""
 
+REPEAT_SECONDS = 30.0
+"""Minimum seconds between two log lines of failures in the same namespace for the same reason."""
+
 _log = logging.getLogger("modelfit.reconciler")
-
-
-class Result(NamedTuple):
-    """Whether to reconcile again, and after at least how many seconds."""
-
-    requeue: bool = False
-    requeue_after: float = 0.0
 
 
 class Listers(NamedTuple):
@@ -55,6 +52,7 @@ class PodReconciler:
         self._api, self._resource, self._config = api, resource, config
         self._listers, self._recorder = listers, recorder
         self._expectations = Expectations()
+        self._throttle = LogThrottle(REPEAT_SECONDS)
 
     def reconcile(self, key: str) -> Result:
         """Reconciles the pod `namespace/name`."""
@@ -78,7 +76,8 @@ class PodReconciler:
         controller_metrics.count_reconcile(action.result)
         if action.message:
             self._recorder.warn(pod, action.reason, action.message)
-        return Result(requeue=action.result is ClaimResult.CLAIM_NAME_TAKEN)
+        requeue = action.result is ClaimResult.CLAIM_NAME_TAKEN
+        return Result(requeue=requeue, scope=Scope.POD, reason=action.reason) if requeue else Result()
 
     def _create(self, pod: Mapping[str, object], claim: Mapping[str, object], claim_key: str) -> Result:
         version = self._resource.version
@@ -98,7 +97,7 @@ class PodReconciler:
         self._expectations.add(claim_key, str(pod.get("uid")))
         _log.info("created ResourceClaim", extra={"fields": {**namespace_and_name(pod), "claim": claim_name(pod)}})
         self._report_missing_classes(pod, claim)
-        return Result()
+        return Result(created=True)
 
     def _compare_existing(self, pod: Mapping[str, object], claim_key: str) -> Result:
         """A claim of that name exists: either this pod's, which the watch has not reported yet, or another owner's."""
@@ -117,14 +116,18 @@ class PodReconciler:
     def _fail(self, pod: Mapping[str, object], error: ApiError) -> Result:
         controller_metrics.count_api_failure(error.reason)
         controller_metrics.count_reconcile(error.reason)
-        identity = {**namespace_and_name(pod), "claim": claim_name(pod)}
-        fields = {**identity, "reason": error.reason, "error": error.message}
-        _log.warning("failed to create ResourceClaim", extra={"fields": fields})
+        count = self._throttle.allow((str(pod.get("namespace")), error.reason))
+        if count:
+            identity = {**namespace_and_name(pod), "claim": claim_name(pod)}
+            fields = {**identity, "reason": error.reason, "error": error.message, "count": count}
+            _log.warning("failed to create ResourceClaim", extra={"fields": fields})
         if error.reason is ErrorReason.NOT_FOUND:
             self._refresh_version()
         if error.reason.reported:
             self._recorder.warn(pod, error.reason, f"the API server does not accept the pod's ResourceClaim: {error}")
-        return Result(requeue=error.reason.retryable, requeue_after=error.retry_after or 0.0)
+        return Result(
+            requeue=True, requeue_after=error.retry_after or 0.0, scope=error.scope, reason=error.reason.value
+        )
 
     def _refresh_version(self) -> None:
         try:

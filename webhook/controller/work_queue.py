@@ -1,32 +1,52 @@
-"""A work queue of keys with the semantics of client-go's workqueue: each key is queued at most once, is processed by
-one worker at a time, and is retried with back-off."""
+"""A work queue of keys `namespace/name`: each is queued at most once and processed by one worker at a time, as in
+client-go's workqueue. In addition it is fair over namespaces, and a namespace backs off as a whole.
 
-import heapq
+- Namespaces with ready keys take turns. Keys that were never tried come before retries; with both ready, one of
+  RETRY_TURN turns is a retry's. One namespace never has all workers.
+- A key that fails for a reason of the server is retried with a back-off of its own. One that fails for a reason of its
+  pod too, and the more of them a namespace has, the longer.
+- A failure for a reason of the namespace makes its keys wait: see `namespace_keys.Flow`.
+- `add` does not end a back-off, so that updates of an object cause no additional attempts.
+"""
+
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from webhook.backoff import Backoff
+from webhook.cluster.api_errors import Scope
+from webhook.controller.due_times import DueTimes
+from webhook.controller.namespace_keys import FIRST_SECONDS, FREED_SECONDS, MAX_SECONDS, Flow, FlowKind, NamespaceKeys
+from webhook.controller.results import Result
 
-BACKOFF = Backoff(first=0.25, maximum=60.0)
-"""Delays of retries."""
+BACKOFF = Backoff(first=FIRST_SECONDS, maximum=MAX_SECONDS)
+"""Delays of the retries of a key."""
+INVALID_PER_SECOND = 2.0
+"""Maximum rate of retries of a namespace's keys that fail for a reason of their pod."""
+RETRY_TURN = 4
 
 
 class WorkQueue:
-    """Keys are processed in order of arrival. A key that is added while a worker has it is queued again when that
-    worker is done."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, workers: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
+        self._max_processing = max(1, workers - 1)
+        """Number of workers that one namespace can have."""
         self._clock = clock
         self._condition = threading.Condition()
-        self._queued: dict[str, float] = {}
-        """Key to time of arrival, in order."""
-        self._processing: set[str] = set()
-        self._dirty: set[str] = set()
-        """Keys that were added while they were processed."""
-        self._delayed: list[tuple[float, str]] = []
-        """A heap of due times and keys."""
+        self._namespaces: dict[str, NamespaceKeys] = {}
+        self._flows: dict[str, Flow] = {}
+        """Key to the flow that it waits in."""
+        self._ready: tuple[dict[Flow, None], dict[Flow, None]] = ({}, {})
+        """The flows of new keys, and of retries, that have a key to serve now, in the order of their turns."""
+        self._turns = 0
+        self._processing: dict[str, Flow] = {}
+        """Key to the flow that it was taken from."""
+        self._dirty: dict[str, bool] = {}
+        """Keys that were added while they were processed, and whether `wake` did it."""
+        self._delayed: DueTimes[str] = DueTimes()
+        self._backing_off: DueTimes[Flow] = DueTimes()
         self._failures: dict[str, int] = {}
+        """Failures in a row of each key."""
         self._closed = False
 
     def add(self, key: str) -> None:
@@ -43,49 +63,77 @@ class WorkQueue:
         deadline = self._clock() + timeout
         with self._condition:
             while not self._closed:
-                self._queue_due_keys()
-                if self._queued:
-                    key = next(iter(self._queued))
-                    del self._queued[key]
-                    self._processing.add(key)
-                    return key
-                due = self._delayed[0][0] if self._delayed else deadline
-                wait = min(due, deadline) - self._clock()
-                if wait <= 0 and deadline <= self._clock():
+                now = self._clock()
+                self._end_delays(now)
+                flow = self._next_flow()
+                if flow is not None:
+                    return self._take(flow)
+                if deadline <= now:
                     return None
-                self._condition.wait(max(wait, 0.001))
+                due = [each for each in (self._delayed.next_due(), self._backing_off.next_due()) if each is not None]
+                self._condition.wait(max(min(deadline, *due) - now if due else deadline - now, 0.001))
             return None
 
-    def done(self, key: str) -> None:
-        """The worker has finished with the key, whether it failed (see `retry`) or not."""
+    def done(self, key: str, result: Result) -> None:
+        """The worker has finished with the key."""
         with self._condition:
-            self._processing.discard(key)
+            flow = self._processing.pop(key)
+            keys = self._keys(flow.namespace)
+            keys.processing -= 1
+            keys.invalid.discard(key)
+            probed = flow.probe == key
+            if probed:
+                flow.probe = None
+            if result.requeue:
+                self._retry(key, flow, result, probed)
+            else:
+                self._failures.pop(key, None)
+                if result.created:
+                    self._succeed(keys, flow, probed)
+            self._update(flow)
             if key in self._dirty:
-                self._dirty.discard(key)
+                if self._dirty.pop(key):
+                    self._discard(key)
                 self._add(key)
-
-    def retry(self, key: str, min_delay: float = 0.0) -> float:
-        """Queues the key again after its back-off, at least `min_delay` seconds. Returns the delay."""
-        with self._condition:
-            failures = self._failures.get(key, 0) + 1
-            self._failures[key] = failures
-            delay = max(BACKOFF.delay(failures), min_delay)
-            heapq.heappush(self._delayed, (self._clock() + delay, key))
+            self._remove_unused(flow.namespace)
             self._condition.notify()
-            return delay
 
-    def forget(self, key: str) -> None:
-        """The key succeeded: resets its back-off."""
+    def wake(self, key: str) -> None:
+        """Queues the key, and ends its own back-off: what it waited for has happened."""
         with self._condition:
-            self._failures.pop(key, None)
+            self._discard(key)
+            self._add(key)
+            if key in self._dirty:
+                self._dirty[key] = True
+
+    def discard(self, key: str) -> None:
+        """The object is gone."""
+        with self._condition:
+            self._discard(key)
+            self._dirty.pop(key, None)
+            self._remove_unused(_namespace(key))
+
+    def end_backoff(self, namespace: str, reason: str) -> None:
+        """The reason for which the namespace backs off may have passed."""
+        with self._condition:
+            keys = self._namespaces.get(namespace)
+            if keys is not None and reason in keys.refused:
+                keys.refused[reason].failures = 1
+                self._probe_soon((keys.new, keys.due, keys.refused[reason]))
 
     def clear(self) -> None:
-        """Drops all queued and delayed keys, and resets all back-offs."""
+        """Drops all queued and delayed keys, and ends all back-offs."""
         with self._condition:
-            self._queued.clear()
-            self._delayed.clear()
-            self._failures.clear()
+            self._namespaces.clear()
+            self._flows.clear()
+            self._ready = ({}, {})
             self._dirty.clear()
+            self._delayed, self._backing_off = DueTimes(), DueTimes()
+            self._failures.clear()
+            for key in self._processing:
+                keys = self._keys(_namespace(key))
+                keys.processing += 1
+                self._processing[key] = keys.new
 
     def close(self) -> None:
         """Makes every `get` return None."""
@@ -95,30 +143,166 @@ class WorkQueue:
 
     @property
     def depth(self) -> int:
-        """Number of queued keys, without delayed ones."""
+        """Number of keys that wait for a worker, without those that back off."""
         with self._condition:
-            return len(self._queued)
+            return self._depth()
 
     @property
     def retrying(self) -> int:
-        """Number of keys whose last attempt failed."""
+        """Number of keys that back off, each by itself or with its namespace."""
         with self._condition:
-            return len(self._failures)
+            return len(self._delayed) + len(self._flows) - self._depth()
 
     @property
     def age(self) -> float:
-        """Seconds since the oldest queued key arrived; 0 if there is none."""
+        """Seconds for which the oldest key has waited for a worker; 0 if there is none."""
         with self._condition:
-            oldest = next(iter(self._queued.values()), None)
-            return 0.0 if oldest is None else self._clock() - oldest
+            now = self._clock()
+            return max((flow.age(now) for ring in self._ready for flow in ring), default=0.0)
+
+    @property
+    def namespaces_backing_off(self) -> Counter[str]:
+        """Number of namespaces by the reason for which they back off."""
+        with self._condition:
+            refused = (flows for keys in self._namespaces.values() for flows in keys.refused.items())
+            return Counter(reason for reason, flow in refused if flow.failures and (flow.keys or flow.probe))
 
     def _add(self, key: str) -> None:
         if key in self._processing:
-            self._dirty.add(key)
-        elif key not in self._queued:
-            self._queued[key] = self._clock()
-            self._condition.notify()
+            self._dirty.setdefault(key, False)
+        elif key not in self._flows and key not in self._delayed:
+            self._queue(key, self._keys(_namespace(key)).new)
 
-    def _queue_due_keys(self) -> None:
-        while self._delayed and self._delayed[0][0] <= self._clock():
-            self._add(heapq.heappop(self._delayed)[1])
+    def _queue(self, key: str, flow: Flow) -> None:
+        flow.keys[key] = self._clock()
+        self._flows[key] = flow
+        self._update(flow)
+        self._condition.notify()
+
+    def _discard(self, key: str) -> None:
+        self._delayed.discard(key)
+        self._failures.pop(key, None)
+        flow = self._flows.pop(key, None)
+        if flow is not None:
+            del flow.keys[key]
+            self._update(flow)
+        keys = self._namespaces.get(_namespace(key))
+        if keys is not None:
+            keys.invalid.discard(key)
+
+    def _take(self, flow: Flow) -> str:
+        key = next(iter(flow.keys))
+        del flow.keys[key], self._flows[key]
+        if flow.failures:
+            flow.probe = key
+        self._processing[key] = flow
+        self._keys(flow.namespace).processing += 1
+        # The last of the ring from now on.
+        self._ring(flow).pop(flow)
+        self._update(flow)
+        return key
+
+    def _retry(self, key: str, flow: Flow, result: Result, probed: bool) -> None:
+        keys = self._keys(flow.namespace)
+        if result.scope is Scope.NAMESPACE:
+            self._failures.pop(key, None)
+            refused = keys.refused.setdefault(result.reason, Flow(flow.namespace, FlowKind.REFUSED))
+            self._queue(key, refused)
+            # Attempts that began before the back-off do not extend it.
+            if not refused.failures or (probed and refused is flow):
+                self._back_off(refused, result.requeue_after)
+            if flow is not refused and (probed or not flow.failures):
+                self._back_off(flow, result.requeue_after)
+            for each in (keys.new, keys.due):
+                if not each.failures:
+                    self._back_off(each, result.requeue_after)
+            return
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        delay = BACKOFF.delay(failures)
+        if result.scope is Scope.POD:
+            keys.invalid.add(key)
+            delay = max(delay, len(keys.invalid) / INVALID_PER_SECOND)
+        self._delayed.set(key, self._clock() + max(delay, result.requeue_after))
+        if probed and result.scope is Scope.SERVER:
+            # It is unknown whether the namespace still refuses.
+            self._back_off(flow, result.requeue_after)
+
+    def _succeed(self, keys: NamespaceKeys, flow: Flow, probed: bool) -> None:
+        if probed:
+            opened = (flow,) if flow.kind is not FlowKind.REFUSED else (flow, keys.new, keys.due)
+            for each in opened:
+                each.open(self._clock())
+                self._backing_off.discard(each)
+                self._update(each)
+        # A pod that was accepted may be a sign that others are.
+        self._probe_soon(tuple(each for each in keys.refused.values() if each is not flow))
+
+    def _back_off(self, flow: Flow, min_delay: float) -> None:
+        now = self._clock()
+        self._backing_off.set(flow, now + max(flow.fail(now), min_delay))
+        self._update(flow)
+
+    def _probe_soon(self, flows: tuple[Flow, ...]) -> None:
+        for flow in flows:
+            if flow in self._backing_off:
+                self._backing_off.set(flow, self._clock() + FREED_SECONDS)
+
+    def _end_delays(self, now: float) -> None:
+        while (key := self._delayed.pop(now)) is not None:
+            self._queue(key, self._keys(_namespace(key)).due)
+        while (flow := self._backing_off.pop(now)) is not None:
+            self._update(flow)
+            self._remove_unused(flow.namespace)
+
+    def _next_flow(self) -> Flow | None:
+        new, retries = self._ready
+        self._turns = self._turns + 1 if new and retries else 0
+        for ring in (retries, new) if self._turns and self._turns % RETRY_TURN == 0 else (new, retries):
+            for flow in ring:
+                if self._keys(flow.namespace).processing < self._max_processing:
+                    return flow
+        return None
+
+    def _update(self, flow: Flow) -> None:
+        """Makes the flow ready if it has a key to serve now."""
+        waits = flow.failures and (flow.probe is not None or flow in self._backing_off)
+        if flow.keys and not waits:
+            self._ring(flow).setdefault(flow)
+        else:
+            self._ring(flow).pop(flow, None)
+
+    def _ring(self, flow: Flow) -> dict[Flow, None]:
+        return self._ready[0 if flow.kind is FlowKind.NEW else 1]
+
+    def _remove_unused(self, namespace: str) -> None:
+        """Forgets the namespace's reasons without keys some time after the last failure, so that pods which are deleted
+        and created again do not end the back-off; and the namespace if nothing is left."""
+        keys = self._namespaces.get(namespace)
+        if keys is None:
+            return
+        for reason, flow in list(keys.refused.items()):
+            if not flow.keys and flow.probe is None and flow not in self._backing_off:
+                if self._clock() < flow.failed + MAX_SECONDS:
+                    self._backing_off.set(flow, flow.failed + MAX_SECONDS)
+                else:
+                    del keys.refused[reason]
+        if not keys.refused:
+            for flow in (keys.new, keys.due):
+                flow.open(self._clock())
+                self._backing_off.discard(flow)
+                self._update(flow)
+        if keys.is_empty:
+            del self._namespaces[namespace]
+
+    def _keys(self, namespace: str) -> NamespaceKeys:
+        keys = self._namespaces.get(namespace)
+        if keys is None:
+            keys = self._namespaces[namespace] = NamespaceKeys(namespace)
+        return keys
+
+    def _depth(self) -> int:
+        return sum(1 if flow.failures else len(flow.keys) for ring in self._ready for flow in ring)
+
+
+def _namespace(key: str) -> str:
+    return key.partition("/")[0]

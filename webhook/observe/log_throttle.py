@@ -1,27 +1,45 @@
 """Limits how often an event that outsiders can trigger is logged."""
 
+import threading
 import time
 from collections.abc import Callable, Hashable
 
 INTERVAL_SECONDS = 60.0
-"""Minimum time between two lines of the same kind."""
+"""Default of the minimum time between two lines of the same kind."""
+MAX_KINDS = 1000
+"""Number of kinds above which those are forgotten that were last logged more than two intervals ago."""
 
 
 class LogThrottle:
-    """Allows the first event of each kind, and then one every INTERVAL_SECONDS. Kinds are never forgotten, so their
-    number must be bounded. `now` is a clock in seconds."""
+    """Allows the first event of each kind, and then one every `interval` seconds. `now` is a clock in seconds.
+    Thread-safe."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
+    def __init__(self, interval: float = INTERVAL_SECONDS, now: Callable[[], float] = time.monotonic) -> None:
+        self._interval, self._now = interval, now
+        self._lock = threading.Lock()
         self._allowed_at: dict[Hashable, float] = {}
+        """In order of time."""
         self._suppressed: dict[Hashable, int] = {}
 
     def allow(self, kind: Hashable) -> int:
         """Counts an event. If it is to be logged, returns the number of events of its kind since the previous line,
         this one included; else 0."""
-        now, count = self._now(), self._suppressed.get(kind, 0) + 1
-        allowed = kind not in self._allowed_at or now - self._allowed_at[kind] >= INTERVAL_SECONDS
-        if allowed:
+        with self._lock:
+            now, count = self._now(), self._suppressed.get(kind, 0) + 1
+            allowed = kind not in self._allowed_at or now - self._allowed_at[kind] >= self._interval
+            if not allowed:
+                self._suppressed[kind] = count
+                return 0
+            self._suppressed.pop(kind, None)
+            self._allowed_at.pop(kind, None)
             self._allowed_at[kind] = now
-        self._suppressed[kind] = 0 if allowed else count
-        return count if allowed else 0
+            if len(self._allowed_at) > MAX_KINDS:
+                self._forget(now - 2 * self._interval)
+            return count
+
+    def _forget(self, before: float) -> None:
+        for oldest in list(self._allowed_at):
+            if self._allowed_at[oldest] >= before:
+                return
+            del self._allowed_at[oldest]
+            self._suppressed.pop(oldest, None)
