@@ -149,7 +149,7 @@ def wait_for_claims(namespace: Namespace, count: int) -> tuple[int, float]:
 
 def build_claim(pod: JsonObject) -> JsonObject:
     """The claim that the controller creates for the pod."""
-    manifest = claims.build_pod_claim(pod["metadata"], Settings().admission_config())
+    manifest = claims.build_pod_claim(pod, Settings().admission_config())
     assert manifest is not None
     return dict(manifest)
 

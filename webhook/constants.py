@@ -4,7 +4,7 @@ DOMAIN = "llmfit.ai"
 
 # Set by the user on a pod.
 MODEL_FIT = f"{DOMAIN}/model-fit"
-"""ModelFit JSON in any shape that llmfit prints, at most 16,384 characters."""
+"""ModelFit JSON in any shape that llmfit prints, at most 16,384 bytes."""
 CONTAINERS = f"{DOMAIN}/containers"
 """Comma-separated names of the containers (including init containers) that get the claim."""
 PROFILE = f"{DOMAIN}/profile"

@@ -18,7 +18,9 @@ from tests.controller.scripted_api import ScriptedApi
 from tests.wire.certificates import CertificateAuthority
 from webhook.controller import controller_metrics as controller
 from webhook.controller.events import Recorder
+from webhook.controller.pod_reconciler import Listers
 from webhook.controller.uninjected_pods import UninjectedPodScanner
+from webhook.core.admission.exemptions import NamespaceScope
 from webhook.observe import admission_metrics as webhook
 from webhook.reasons import Reason
 from webhook.server.serving_certificate import ServingCertificate
@@ -49,10 +51,11 @@ class Simulation:
 
     def __post_init__(self) -> None:
         script, config = ScriptedApi(), Settings().admission_config()
-        scanner = UninjectedPodScanner(script.api, config, Recorder(script.api, "controller"), frozenset())
+        listers = Listers(lambda key: None, lambda key: None, lambda: None, NamespaceScope)
+        scanner = UninjectedPodScanner(script.api, config, Recorder(script.api, "controller"), listers)
 
         def scan() -> None:
-            script.responses = [{"items": []}, {"items": [{"metadata": each} for each in self.uninjected_pods]}]
+            script.responses = [{"items": list(self.uninjected_pods)}, {"items": []}]
             scanner.scan()
 
         self.scan = scan

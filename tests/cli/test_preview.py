@@ -121,7 +121,7 @@ def test_invalid_arguments_give_one_message_and_no_output(arguments: list[str], 
 
 def test_the_claim_is_the_one_that_the_controller_creates(modelfit: Run) -> None:
     pod, claim = yaml.safe_load_all(modelfit("preview", "-f", "-", stdin=POD).out)
-    expected = claims.build_pod_claim(pod["metadata"] | {"uid": "u"}, AdmissionConfig())
+    expected = claims.build_pod_claim(pod | {"metadata": pod["metadata"] | {"uid": "u"}}, AdmissionConfig())
     assert expected is not None
     metadata = expected["metadata"]
     assert isinstance(metadata, dict)

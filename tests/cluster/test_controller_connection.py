@@ -49,7 +49,7 @@ def in_cluster(plane: ControlPlane, folder: Path) -> Api:
 
 
 def test_the_service_account_reaches_the_api_server(controlplane: ControlPlane, service_account: Path) -> None:
-    items, version = in_cluster(controlplane, service_account).list_metadata("/api/v1/pods", {})
+    items, version = in_cluster(controlplane, service_account).list_objects("/api/v1/pods", {})
     assert isinstance(items, list)
     assert version
 
@@ -61,7 +61,7 @@ def test_a_proxy_is_not_used_inside_the_cluster(
         monkeypatch.setenv(name, DEAD_PROXY)
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
-    in_cluster(controlplane, service_account).list_metadata("/api/v1/pods", {})
+    in_cluster(controlplane, service_account).list_objects("/api/v1/pods", {})
 
 
 def test_a_kubeconfig_respects_https_proxy_and_no_proxy(

@@ -44,7 +44,7 @@ def test_pods_with_large_annotations_cost_the_controller_little_memory(
         create_all(namespace, [*injected, *oversized, *uninjected], clients=4)
         wait_for("their claims", lambda: len(managed_claims(namespace)), lambda seen: seen == len(injected))
         events = wait_for("the Events", lambda: namespace.events(reason="InvalidModelFit"), bool)
-        assert "more than 16384 characters" in events[0]["message"]
+        assert "more than 16384 bytes" in events[0]["message"]
         assert ours.process.peak() - idle < MARGIN
         ours.process.kill()
         ours.start()

@@ -1,6 +1,7 @@
 """Stands in for `webhook.cluster.api.Api`, with scripted responses."""
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from webhook.cluster.api import Api
@@ -24,9 +25,21 @@ class ScriptedApi:
             raise response
         return response
 
-    def list_metadata(self, path: str, query: Mapping[str, str], *strip: object) -> tuple[list[JsonObject], str]:
+    def list_objects(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        strip: Callable[[JsonObject], None] = lambda item: None,
+        *,
+        metadata_only: bool = True,
+    ) -> tuple[list[JsonObject], str]:
         response = self.call("LIST", f"{path} {sorted(query.values())}")
-        return cast(list[JsonObject], response.get("items", [])), "1"
+        items = [copy.deepcopy(item) for item in cast(list[JsonObject], response.get("items", []))]
+        for item in items:
+            if metadata_only:
+                item.pop("spec", None)
+            strip(item)
+        return items, "1"
 
     @property
     def api(self) -> Api:

@@ -3,18 +3,26 @@
 import pytest
 
 from tests.controller.sample_metadata import CLAIM_NAME, claim, pod
+from webhook.controller import claim_actions
 from webhook.controller.claim_actions import (
     ClaimAction,
-    decide_action,
-    describe_missing_classes,
-    missing_device_classes,
     report_name_conflict,
 )
 from webhook.controller.results import ClaimResult
+from webhook.core.admission.exemptions import NamespaceScope
 from webhook.core.admission_config import AdmissionConfig
 from webhook.settings import Settings
 
 NOTHING = ClaimAction(ClaimResult.NOTHING_TO_DO)
+
+
+def decide_action(
+    pod: dict[str, object] | None,
+    claim: dict[str, object] | None,
+    config: AdmissionConfig,
+    scope: NamespaceScope = NamespaceScope(),  # noqa: B008
+) -> ClaimAction:
+    return claim_actions.decide_action(pod, claim, config, scope)
 
 
 @pytest.fixture
@@ -44,12 +52,27 @@ def test_a_pod_with_its_claim_needs_no_action(config: AdmissionConfig) -> None:
     [
         None,
         pod(deletionTimestamp="2026-01-01T00:00:00Z"),
-        pod(annotations={"llmfit.ai/claim": None}),
-        pod(annotations={"llmfit.ai/model-fit": None}),
-        pod(annotations={"llmfit.ai/claim": "other-database"}),
+        pod(spec={"resourceClaims": []}),
+        pod(spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": CLAIM_NAME}]}),
+        pod(spec={"resourceClaims": [{"name": "modelfit", "resourceClaimName": "other-database"}]}),
+        pod(spec={"resourceClaims": [{"name": "modelfit", "resourceClaimTemplateName": CLAIM_NAME}]}),
         pod(annotations={"llmfit.ai/model-fit": '{"min_ram_gb": 1, "min_vram_gb": 0}'}),
+        pod(spec={"nodeName": "node-1"}),
+        pod(annotations={"kubernetes.io/config.mirror": "hash"}),
+        pod(labels={"llmfit.ai/inject": "disabled"}),
     ],
-    ids=["gone", "being deleted", "no claim", "no fit", "a name that the webhook never gives", "no GPU"],
+    ids=[
+        "gone",
+        "being deleted",
+        "no entry",
+        "another alias",
+        "a name that the webhook never gives",
+        "a template",
+        "no GPU",
+        "bound at creation",
+        "mirror pod",
+        "disabled",
+    ],
 )
 def test_a_pod_that_waits_for_no_claim_gets_none(metadata: dict[str, object] | None, config: AdmissionConfig) -> None:
     assert decide_action(metadata, None, config) == NOTHING
@@ -94,15 +117,47 @@ def test_a_forged_annotation_never_widens_the_claim(config: AdmissionConfig) -> 
     assert decide_action(forged, None, config) == decide_action(pod(), None, config)
 
 
-def test_the_device_classes_of_a_new_claim_that_do_not_exist_are_missing(config: AdmissionConfig) -> None:
-    new_claim = decide_action(pod(), None, config).claim
-    assert new_claim is not None
-    assert missing_device_classes(new_claim, ["gpu.nvidia.com"]) == []
-    assert missing_device_classes(new_claim, ["gpu.amd.com"]) == ["gpu.nvidia.com"]
+def test_the_entry_in_the_spec_names_the_claim_and_the_annotation_does_not(config: AdmissionConfig) -> None:
+    forged = pod(annotations={"llmfit.ai/claim": "other-claim-0123456789"})
+    assert decide_action(forged, None, config) == decide_action(pod(), None, config)
+    assert decide_action(forged, claim(), config).result is ClaimResult.CLAIM_PRESENT
 
 
-def test_each_missing_class_of_the_alternatives_is_named_once() -> None:
-    alternatives = [{"deviceClassName": name} for name in ("a", "b", "a", "c")]
-    spec = {"devices": {"requests": [{"name": "gpu", "firstAvailable": alternatives}]}}
-    assert missing_device_classes({"spec": spec}, ["b"]) == ["a", "c"]
-    assert 'DeviceClass "a", "c": not in the cluster' in describe_missing_classes(["a", "c"])
+@pytest.mark.parametrize("existing", [None, claim("uid-2")], ids=["no claim", "the claim of another pod"])
+@pytest.mark.parametrize(
+    "scope",
+    [NamespaceScope(excluded={"models"}), NamespaceScope(included={"other"}),
+     NamespaceScope(excluded={"models"}, included={"models"})],
+    ids=["excluded", "not included", "both"],
+)  # fmt: skip
+def test_a_pod_in_an_exempt_namespace_gets_neither_claim_nor_event(
+    existing: dict[str, object] | None, scope: NamespaceScope, config: AdmissionConfig
+) -> None:
+    assert decide_action(pod(), existing, config, scope) == NOTHING
+
+
+def test_a_disabled_pod_gets_no_event_about_the_claim_of_another_pod(config: AdmissionConfig) -> None:
+    assert decide_action(pod(labels={"llmfit.ai/inject": "disabled"}), claim("uid-2"), config) == NOTHING
+
+
+def test_a_pod_in_an_included_namespace_gets_its_claim(config: AdmissionConfig) -> None:
+    scope = NamespaceScope(excluded={"kube-system"}, included={"models"})
+    assert decide_action(pod(), None, config, scope).result is ClaimResult.CLAIM_CREATED
+
+
+def test_a_count_above_the_operators_maximum_gets_no_claim() -> None:
+    capped = Settings.model_validate({"maxDevicesPerPod": 4}).admission_config()
+    assert decide_action(pod(annotations={"llmfit.ai/device-count": "4"}), None, capped).claim is not None
+    action = decide_action(pod(annotations={"llmfit.ai/device-count": "32"}), None, capped)
+    assert (action.claim, action.reason) == (None, "InvalidDeviceCount")
+
+
+def test_a_labelled_copy_without_a_fit_is_reported_unless_the_claim_exists(config: AdmissionConfig) -> None:
+    copy = pod(annotations={"llmfit.ai/model-fit": None})
+    action = decide_action(copy, None, config)
+    assert (action.result, action.claim, action.reason) == (ClaimResult.MODEL_FIT_MISSING, None, "ModelFitMissing")
+    assert "--keep-annotations" in action.message
+    assert decide_action(copy, claim(), config) == NOTHING
+    assert (
+        decide_action(pod(annotations={"llmfit.ai/model-fit": None}, spec={"nodeName": "n"}), None, config) == NOTHING
+    )

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.controller.sample_metadata import pod
+from tests.controller.sample_metadata import pod_metadata
 from tests.controller.scripted_api import ScriptedApi
 from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.controller.events import (
@@ -35,7 +35,7 @@ def clock() -> Clock:
 
 
 def test_an_event_references_the_pod_by_uid() -> None:
-    made = build_event(pod(), "QuotaExceeded", "no room", NOW, "host_1")
+    made = build_event(pod_metadata(), "QuotaExceeded", "no room", NOW, "host_1")
     assert made["involvedObject"] == {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -49,7 +49,7 @@ def test_an_event_references_the_pod_by_uid() -> None:
 
 def test_the_name_identifies_the_pod_and_the_reason() -> None:
     def name(uid: str, reason: str) -> object:
-        metadata = build_event(pod(uid=uid), reason, "x", NOW, "host")["metadata"]
+        metadata = build_event(pod_metadata(uid=uid), reason, "x", NOW, "host")["metadata"]
         assert isinstance(metadata, dict)
         return metadata["name"]
 
@@ -58,7 +58,7 @@ def test_the_name_identifies_the_pod_and_the_reason() -> None:
 
 
 def test_the_longest_pod_name_makes_a_valid_event_name() -> None:
-    metadata = build_event(pod(name="a" * 253), "Forbidden", "x", NOW, "host")["metadata"]
+    metadata = build_event(pod_metadata(name="a" * 253), "Forbidden", "x", NOW, "host")["metadata"]
     assert isinstance(metadata, dict)
     assert len(metadata["name"]) <= 253
 
@@ -66,19 +66,19 @@ def test_the_longest_pod_name_makes_a_valid_event_name() -> None:
 def test_an_event_is_repeated_after_a_while(clock: Clock) -> None:
     api = ScriptedApi()
     recorder = Recorder(api.api, "host", clock)
-    assert recorder.warn(pod(), "Forbidden", "x")
-    assert not recorder.warn(pod(), "Forbidden", "x")
-    assert recorder.warn(pod(), "Invalid", "x")
-    assert recorder.warn(pod(uid="other"), "Forbidden", "x")
+    assert recorder.warn(pod_metadata(), "Forbidden", "x")
+    assert not recorder.warn(pod_metadata(), "Forbidden", "x")
+    assert recorder.warn(pod_metadata(), "Invalid", "x")
+    assert recorder.warn(pod_metadata(uid="other"), "Forbidden", "x")
     clock.now += REPEAT_SECONDS
-    assert recorder.warn(pod(), "Forbidden", "x")
+    assert recorder.warn(pod_metadata(), "Forbidden", "x")
     assert api.calls == [("POST", EVENTS)] * 4
     assert [body["count"] for body in api.bodies] == [1, 1, 1, 2]
 
 
 def test_an_existing_event_is_updated(clock: Clock) -> None:
     api = ScriptedApi(ApiError(ErrorReason.ALREADY_EXISTS, "x", 409))
-    assert Recorder(api.api, "host", clock).warn(pod(), "Forbidden", "why")
+    assert Recorder(api.api, "host", clock).warn(pod_metadata(), "Forbidden", "why")
     (_, (method, where)) = api.calls
     assert method == "PATCH"
     assert where.startswith(f"{EVENTS}/llama.")
@@ -87,7 +87,7 @@ def test_an_existing_event_is_updated(clock: Clock) -> None:
 
 def write_events(recorder: Recorder, prefix: str, pods: int = 1000, namespaces: int = 1) -> int:
     """Warns on new pods, spread over namespaces. The number of Events written."""
-    made = (pod(uid=f"{prefix}{number}", namespace=f"{number % namespaces}") for number in range(pods))
+    made = (pod_metadata(uid=f"{prefix}{number}", namespace=f"{number % namespaces}") for number in range(pods))
     return sum(recorder.warn(each, "Forbidden", "x") for each in made)
 
 
@@ -103,11 +103,11 @@ def test_all_events_have_a_rate_limit(clock: Clock) -> None:
 def test_the_events_of_a_namespace_have_a_rate_limit(clock: Clock) -> None:
     recorder = Recorder(ScriptedApi().api, "host", clock)
     assert write_events(recorder, "a") == NAMESPACE_BURST
-    assert recorder.warn(pod(uid="other"), "Forbidden", "x")
+    assert recorder.warn(pod_metadata(uid="other"), "Forbidden", "x")
     for second in range(30):
         clock.now += 1
         assert write_events(recorder, f"b{second}") == NAMESPACE_PER_SECOND
-        assert recorder.warn(pod(uid=f"other {second}", namespace=f"other {second}"), "Forbidden", "x")
+        assert recorder.warn(pod_metadata(uid=f"other {second}", namespace=f"other {second}"), "Forbidden", "x")
 
 
 def test_dropping_namespaces_from_memory_does_not_raise_their_limit(clock: Clock) -> None:
@@ -116,7 +116,7 @@ def test_dropping_namespaces_from_memory_does_not_raise_their_limit(clock: Clock
     written, started = 0, clock.now
     for number in range(2 * MAX_NAMESPACES):
         clock.now += 2 / PER_SECOND
-        recorder.warn(pod(uid=f"{number}", namespace=f"other {number}"), "Forbidden", "x")
+        recorder.warn(pod_metadata(uid=f"{number}", namespace=f"other {number}"), "Forbidden", "x")
         written += write_events(recorder, f"b{number}", pods=30)
     assert len(recorder._namespace_buckets) <= MAX_NAMESPACES
     assert written <= NAMESPACE_PER_SECOND * (clock.now - started) + 1
@@ -125,11 +125,11 @@ def test_dropping_namespaces_from_memory_does_not_raise_their_limit(clock: Clock
 def test_a_failed_event_is_written_again(clock: Clock) -> None:
     api = ScriptedApi(ApiError(ErrorReason.TIMED_OUT, "x"))
     recorder = Recorder(api.api, "host", clock)
-    assert not recorder.warn(pod(), "Forbidden", "x")
-    assert recorder.warn(pod(), "Forbidden", "x")
+    assert not recorder.warn(pod_metadata(), "Forbidden", "x")
+    assert recorder.warn(pod_metadata(), "Forbidden", "x")
 
 
 def test_a_long_message_is_truncated_to_the_limit_of_events(clock: Clock) -> None:
     api = ScriptedApi()
-    Recorder(api.api, "host", clock).warn(pod(), "Forbidden", "é" * 5000)
+    Recorder(api.api, "host", clock).warn(pod_metadata(), "Forbidden", "é" * 5000)
     assert len(str(api.bodies[0]["message"]).encode()) <= 1024

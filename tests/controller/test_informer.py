@@ -44,8 +44,8 @@ class ScriptedServer:
         self.listed = 0
         self.watch_queries: list[dict[str, str]] = []
 
-    def list_metadata(
-        self, path: str, query: dict[str, str], strip: Callable[[JsonObject], None]
+    def list_objects(
+        self, path: str, query: dict[str, str], strip: Callable[[JsonObject], None], *, metadata_only: bool
     ) -> tuple[list[JsonObject], str]:
         response = self.lists[min(self.listed, len(self.lists) - 1)]
         self.listed += 1

@@ -68,7 +68,7 @@ def list_all() -> Iterator[ListAll]:
         configuration.host = f"http://127.0.0.1:{server.server_port}"
         client = Api(ClientConfig(configuration, lambda _: None, "default"), connections=1, user_agent="test")
         try:
-            return client.list_metadata("/api/v1/pods", {"labelSelector": "a=b"}, strip)
+            return client.list_objects("/api/v1/pods", {"labelSelector": "a=b"}, strip)
         finally:
             client.close()
 

@@ -1,6 +1,6 @@
 """The reconcile of one pod, against scripted responses of the API server."""
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
 import pytest
 
@@ -11,6 +11,7 @@ from webhook.cluster.discovery import ResourceApi
 from webhook.controller.events import Recorder
 from webhook.controller.pod_reconciler import EXPECTATION_SECONDS, REPEAT_SECONDS, Expectations, Listers, PodReconciler
 from webhook.controller.results import Result
+from webhook.core.admission.exemptions import NamespaceScope
 from webhook.json_tree import JsonObject
 from webhook.observe.log_throttle import LogThrottle
 from webhook.settings import Settings
@@ -29,12 +30,12 @@ class Fixture:
         self.api = ScriptedApi({"versions": [{"version": version}] if version else []})
         self.pods: dict[str, dict[str, object]] = {KEY: pod()}
         self.claims: dict[str, dict[str, object]] = {}
-        self.classes: Collection[str] | None = ["gpu.nvidia.com"]
+        self.classes: Mapping[str, JsonObject] | None = {"gpu.nvidia.com": {}}
         resource = ResourceApi(self.api.api)
         resource.refresh()
         self.api.calls.clear()
         self.api.bodies.clear()
-        listers = Listers(self.pods.get, self.claims.get, lambda: self.classes)
+        listers = Listers(self.pods.get, self.claims.get, lambda: self.classes, NamespaceScope)
         recorder = Recorder(self.api.api, "host")
         self.reconciler = PodReconciler(self.api.api, resource, Settings().admission_config(), listers, recorder)
 
@@ -141,9 +142,9 @@ def test_a_version_that_is_no_longer_served_is_replaced_at_once() -> None:
     assert fixture.api.calls[-1] == ("POST", CLAIMS.format("v1"))
 
 
-@pytest.mark.parametrize(("classes", "reasons"), [([], ["DeviceClassMissing"]), (None, [])], ids=["none", "unknown"])
+@pytest.mark.parametrize(("classes", "reasons"), [({}, ["DeviceClassMissing"]), (None, [])], ids=["none", "unknown"])
 def test_a_missing_device_class_is_reported_if_the_classes_are_known(
-    classes: list[str] | None, reasons: list[str], fixture: Fixture
+    classes: dict[str, JsonObject] | None, reasons: list[str], fixture: Fixture
 ) -> None:
     fixture.classes = classes
     assert fixture.reconcile() == CREATED

@@ -2,15 +2,18 @@
 
 import pytest
 
-from tests.controller.sample_metadata import pod
+from tests.controller.sample_metadata import CLAIM_NAME, pod
 from tests.controller.scripted_api import ScriptedApi
 from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.controller.events import BURST, REPEAT_SECONDS, Recorder
-from webhook.controller.uninjected_pods import UninjectedPodScanner, find_uninjected
+from webhook.controller.pod_reconciler import Listers
+from webhook.controller.uninjected_pods import UninjectedPodScanner, find_copies, find_uninjected
+from webhook.core.admission.exemptions import NamespaceScope
 from webhook.core.admission_config import AdmissionConfig
 from webhook.settings import Settings
 
 NO_CLAIM = {"llmfit.ai/claim": None}
+SCOPE = NamespaceScope(excluded={"excluded"})
 
 
 @pytest.fixture
@@ -25,17 +28,22 @@ def api() -> ScriptedApi:
 
 @pytest.fixture
 def scanner(api: ScriptedApi, config: AdmissionConfig) -> UninjectedPodScanner:
-    return UninjectedPodScanner(api.api, config, Recorder(api.api, "host"), frozenset({"excluded"}))
+    return UninjectedPodScanner(api.api, config, Recorder(api.api, "host"), listers())
+
+
+def listers(*claims: str) -> Listers:
+    """The caches, with claims of these keys."""
+    return Listers(lambda key: None, lambda key: {} if key in claims else None, dict, lambda: SCOPE)
 
 
 def messages(config: AdmissionConfig, *pods: dict[str, object]) -> list[str]:
-    return [message for _, message in find_uninjected(pods, {"excluded"}, config)]
+    return [message for _, message in find_uninjected(pods, SCOPE, config)]
 
 
 def scan(scanner: UninjectedPodScanner, api: ScriptedApi, *pods: dict[str, object]) -> int:
     """Scans these pods. The number of Events written."""
     before = sum(method == "POST" for method, _ in api.calls)
-    api.responses = [{"items": []}, {"items": [{"metadata": each} for each in pods]}]
+    api.responses = [{"items": list(pods)}, {"items": []}]
     scanner.scan()
     return sum(method == "POST" for method, _ in api.calls) - before
 
@@ -71,7 +79,7 @@ def test_a_pod_that_needs_no_injection_is_not_reported(exempt: dict[str, object]
 def test_each_pod_is_reported_once_however_long_it_stays(config: AdmissionConfig) -> None:
     now = [0.0]
     api = ScriptedApi()
-    scanner = UninjectedPodScanner(api.api, config, Recorder(api.api, "host", lambda: now[0]), frozenset())
+    scanner = UninjectedPodScanner(api.api, config, Recorder(api.api, "host", lambda: now[0]), listers())
     first, second = pod(annotations=NO_CLAIM), pod(uid="uid-2", annotations=NO_CLAIM)
     written = []
     for pods in ((first,), (first, second), (first, second), (second,), (first,)):
@@ -94,19 +102,52 @@ def test_found_counts_all_current_pods_even_those_without_an_event(
 
 def test_selectors_limit_the_lists(scanner: UninjectedPodScanner, api: ScriptedApi) -> None:
     scan(scanner, api)
-    namespaces, pods = (call for method, call in api.calls if method == "LIST")
-    assert "llmfit.ai/inject=disabled" in namespaces
+    pods, pending = (call for method, call in api.calls if method == "LIST")
     assert "!llmfit.ai/injected" in pods
+    assert "!llmfit.ai/injected" in pending
     assert "status.phase!=Succeeded,status.phase!=Failed" in pods
+    assert "status.phase=Pending" in pending
 
 
-def test_pods_of_disabled_namespaces_are_not_reported(scanner: UninjectedPodScanner, api: ScriptedApi) -> None:
-    api.responses = [
-        {"items": [{"metadata": {"name": "models"}}]},
-        {"items": [{"metadata": pod(annotations=NO_CLAIM)}]},
-    ]
-    scanner.scan()
+COPY = {"llmfit.ai/model-fit": None, "llmfit.ai/claim": None}
+
+
+def copies(config: AdmissionConfig, *pods: dict[str, object], claims: tuple[str, ...] = ()) -> list[str]:
+    return [action.message for _, action in find_copies(pods, SCOPE, listers(*claims))]
+
+
+def test_a_copy_without_annotations_of_a_pod_that_is_gone_is_reported_once(
+    scanner: UninjectedPodScanner, api: ScriptedApi
+) -> None:
+    for written in (1, 0):
+        api.responses = [{"items": []}, {"items": [pod(annotations=COPY)]}]
+        api.bodies.clear()
+        scanner.scan()
+        assert [body["reason"] for body in api.bodies if "reason" in body] == ["ModelFitMissing"] * written
     assert scanner.found == 0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pod(),
+        pod(annotations=COPY, spec={"resourceClaims": [{"name": "modelfit", "resourceClaimName": "own"}]}),
+        pod(annotations=COPY, spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": CLAIM_NAME}]}),
+        pod(annotations=COPY, spec={"nodeName": "n"}),
+        pod(annotations=COPY, labels={"llmfit.ai/inject": "disabled"}),
+        pod(annotations=COPY, namespace="excluded"),
+    ],
+    ids=["annotated", "a claim of the user", "another alias", "bound", "disabled", "excluded namespace"],
+)
+def test_other_pods_are_no_copies(other: dict[str, object], config: AdmissionConfig) -> None:
+    assert copies(config, other) == []
+
+
+def test_a_copy_that_shares_an_existing_claim_is_not_reported(config: AdmissionConfig) -> None:
+    assert copies(config, pod(annotations=COPY), claims=(f"models/{CLAIM_NAME}",)) == []
+    (message,) = copies(config, pod(annotations=COPY))
+    assert f'ResourceClaim "{CLAIM_NAME}" of another pod, which is gone' in message
+    assert "--keep-annotations" in message
 
 
 def test_pods_of_excluded_namespaces_are_not_reported(scanner: UninjectedPodScanner, api: ScriptedApi) -> None:

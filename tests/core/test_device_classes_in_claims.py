@@ -52,10 +52,11 @@ def test_the_claim_of_a_pod_lists_existing_classes_only() -> None:
     annotations = {
         "llmfit.ai/model-fit": fit(vram_gb=8),
         "llmfit.ai/profile": "nvidia-mig",
-        "llmfit.ai/claim": "model-claim-0123456789",
     }
     metadata = {"name": "llama", "namespace": "team-a", "uid": "1-2-3", "annotations": annotations}
-    claim: Json | None = claims.build_pod_claim(metadata, config(), classes={"gpu.nvidia.com"})
+    entries = [{"name": "modelfit", "resourceClaimName": "model-claim-0123456789"}]
+    pod = {"metadata": metadata, "spec": {"resourceClaims": entries}}
+    claim: Json | None = claims.build_pod_claim(pod, config(), classes={"gpu.nvidia.com"})
     assert claim is not None
     assert counts_and_classes(claim["spec"]) == [(1, "gpu.nvidia.com")]
 

@@ -7,18 +7,24 @@ from tests.core.schemas import assert_valid
 from webhook.core import claims
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import device_request
+from webhook.core.claims.pod_claim import parse_request
 from webhook.core.profiles import BUILTIN
 from webhook.errors import Denied
 from webhook.reasons import Reason
 
 
-def metadata(target: Json, **members: object) -> Json:
-    """The pod's metadata once the API server has stored it."""
-    return {"name": "llama", "namespace": "team-a", "uid": "pod-uid", **target["metadata"], **members}
+def stored(target: Json, **members: object) -> Json:
+    """The pod once the API server has stored it, with these further members of the metadata."""
+    metadata = {"name": "llama", "namespace": "team-a", "uid": "pod-uid", **target["metadata"], **members}
+    return {**target, "metadata": metadata}
+
+
+def entries(name: object) -> list[Json]:
+    return [{"name": "modelfit", "resourceClaimName": name}]
 
 
 def build(target: Json, config: AdmissionConfig | None = None, **members: object) -> Json | None:
-    return claims.build_pod_claim(metadata(target, **members), config or AdmissionConfig())
+    return claims.build_pod_claim(stored(target, **members), config or AdmissionConfig())
 
 
 def test_the_claim_is_owned_by_its_pod() -> None:
@@ -66,17 +72,37 @@ def test_the_configured_profile_is_the_default(operator: str) -> None:
 
 
 def test_a_pod_that_needs_no_gpu_has_no_claim() -> None:
-    target = pod(CPU_FIT, annotations={"llmfit.ai/claim": CLAIM})
-    assert build(target) is None
+    assert build(pod(CPU_FIT, resourceClaims=entries(CLAIM))) is None
 
 
 @pytest.mark.parametrize(
     "forged",
-    ["", "kube-root", "../../x", "someone-elses-claim", "a.b-claim-58989f2cda", "A-claim-58989f2cda", "x" * 300],
+    [
+        "",
+        "kube-root",
+        "../../x",
+        "someone-elses-claim",
+        "a.b-claim-58989f2cda",
+        "A-claim-58989f2cda",
+        "x" * 300,
+        7,
+        None,
+    ],
 )
-def test_a_forged_claim_name_creates_no_claim(forged: str) -> None:
-    assert build(pod(annotations={"llmfit.ai/claim": forged})) is None
-    assert build(pod()) is None
+def test_a_forged_claim_name_creates_no_claim(forged: object) -> None:
+    assert build(pod(resourceClaims=entries(forged))) is None
+
+
+@pytest.mark.parametrize("claims", [None, [], ["x"], [{"name": "gpu", "resourceClaimName": CLAIM}]], ids=str)
+def test_a_pod_without_the_entry_gets_no_claim_whatever_its_annotation_says(claims: object) -> None:
+    assert build(pod(annotations={"llmfit.ai/claim": CLAIM}, resourceClaims=claims)) is None
+
+
+def test_the_request_that_is_kept_of_a_pod_gives_the_same_claim_and_is_small() -> None:
+    target = admitted(pod(fit(model="é" * 1000, min_vram_gb=8, supports_tp=[*range(1, 999)], unknown="x" * 1000)))
+    request = parse_request(stored(target), AdmissionConfig())
+    assert claims.build_pod_claim(stored(target), AdmissionConfig(), request=request) == build(target)
+    assert len(repr(request.requirements)) < 1000
 
 
 def test_forged_annotations_and_labels_do_not_change_the_claim() -> None:
@@ -84,13 +110,14 @@ def test_forged_annotations_and_labels_do_not_change_the_claim() -> None:
     forged = build(
         pod(
             annotations={
-                "llmfit.ai/claim": CLAIM,
+                "llmfit.ai/claim": "other-claim-0123456789",
                 "llmfit.ai/resources": '{"gpu.memory":"1Mi"}',
                 "llmfit.ai/spec": '{"adminAccess": true}',
                 "llmfit.ai/device-class": "admin.example.com",
                 "resource.kubernetes.io/admin-access": "true",
             },
             metadata={"labels": {"resource.kubernetes.io/admin-access": "true"}},
+            resourceClaims=entries(CLAIM),
         )
     )
     assert forged == honest

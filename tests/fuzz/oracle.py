@@ -82,7 +82,7 @@ def _check_patch(client: Client, config: AdmissionConfig, review: Json, operatio
     _must(third is not None and third["response"]["allowed"], f"the validating webhook denies our own output: {third}")
     if reason == Reason.INJECTED and any("injected-into" in operation["path"] for operation in operations):
         metadata = after["metadata"] | {"name": "pod", "namespace": "ns", "uid": "pod-uid"}
-        claim: Json | None = claims.build_pod_claim(metadata, config)
+        claim: Json | None = claims.build_pod_claim({**after, "metadata": metadata}, config)
         _must(claim is not None, "an injected pod without a claim")
         if claim is not None:
             entries = [each for each in after["spec"]["resourceClaims"] if isinstance(each, dict)]

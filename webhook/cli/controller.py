@@ -72,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         leader_election=settings.leader_election,
         uninjected_scan_seconds=settings.uninjected_scan_seconds,
         excluded_namespaces=frozenset(settings.excluded_namespaces),
+        included_namespaces=frozenset(settings.included_namespaces),
     )
     api = Api(
         config,

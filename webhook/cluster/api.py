@@ -75,19 +75,25 @@ class Api:
         ApiError."""
         return self._send("GET", path, query, None, accept, JSON, read_seconds)
 
-    def list_metadata(
-        self, path: str, query: Mapping[str, str], strip: Callable[[JsonObject], None] = lambda item: None
+    def list_objects(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        strip: Callable[[JsonObject], None] = lambda item: None,
+        *,
+        metadata_only: bool = True,
     ) -> tuple[list[JsonObject], str]:
-        """The metadata of all objects of a collection, and the list's resource version.
+        """All objects of a collection, by default only their metadata, and the list's resource version.
 
         Reads in pages and calls `strip` on every object of a page before the next, so that neither side holds the
         whole list of a large cluster. Raises ApiError; ErrorReason.EXPIRED if reading took too long.
         """
         items: list[JsonObject] = []
         page, limit = dict(query), MAX_PAGE
+        accept = METADATA_LIST if metadata_only else JSON
         while True:
             page_query = {**page, "limit": str(limit)}
-            response = self._send("GET", path, page_query, None, METADATA_LIST, JSON, READ_SECONDS)
+            response = self._send("GET", path, page_query, None, accept, JSON, READ_SECONDS)
             data = self._read(response, MAX_PAGE_BYTES if limit > 1 else None)
             if len(data) > MAX_PAGE_BYTES and limit > 1:
                 limit = max(1, limit // 4)

@@ -1,4 +1,4 @@
-"""A local cache of the metadata of all objects of one kind, kept up to date by a watch.
+"""A local cache of all objects of one kind, stripped, kept up to date by a watch.
 
 The client's SharedInformer lists, watches and caches. The function that it lists and watches with makes up for what it
 lacks:
@@ -7,7 +7,7 @@ lacks:
 - a failed watch is opened again after a back-off, not in a hot loop;
 - lists are read in pages and retried with back-off;
 - resource versions are followed for objects without a model;
-- unused metadata is stripped on arrival;
+- unused fields are stripped on arrival, and if only metadata is used, only metadata is requested;
 - a failure is one log line, not a stack trace.
 """
 # mypy: disable-error-code="no-untyped-call"
@@ -24,7 +24,7 @@ from kubernetes.informer import ADDED, DELETED, ERROR, MODIFIED, SharedInformer
 
 from webhook.backoff import Backoff
 from webhook.cluster import api_errors
-from webhook.cluster.api import METADATA, Api
+from webhook.cluster.api import JSON, METADATA, Api
 from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.json_tree import JsonObject
 
@@ -59,7 +59,7 @@ class _List(NamedTuple):
 class Informer:
     """Caches the objects at `path()` that match the selectors. `path` is called every time: an API version may change.
 
-    `strip(object)` removes unused metadata in place; other threads may read the object meanwhile. `changed(object)` and
+    `strip(object)` removes unused fields in place; other threads may read the object meanwhile. `changed(object)` and
     `gone(object)` run in the informer's thread after the cache is updated, `failed(error)` after a failed call.
     """
 
@@ -74,9 +74,11 @@ class Informer:
         gone: Callable[[JsonObject], None],
         failed: Callable[[ApiError], None],
         selectors: Mapping[str, str] | None = None,
+        metadata_only: bool = True,
     ) -> None:
         self._api, self._path, self._stop, self._strip = api, path, stop, strip
         self._selectors = dict(selectors or {})
+        self._metadata_only = metadata_only
         self._opened = 0.0
         self._quick_ends = 0
         self.synced = threading.Event()
@@ -122,7 +124,9 @@ class Informer:
         failures = 0
         while True:
             try:
-                items, version = self._api.list_metadata(self._path(), self._selectors, self._strip)
+                items, version = self._api.list_objects(
+                    self._path(), self._selectors, self._strip, metadata_only=self._metadata_only
+                )
                 return _List(items, _ListMeta(version))
             except ApiError as error:
                 failures += 1
@@ -143,7 +147,8 @@ class Informer:
             "timeoutSeconds": str(WATCH_SECONDS),
         }
         try:
-            return self._api.open_stream(self._path(), query, accept=METADATA, read_seconds=SILENCE_SECONDS)
+            accept = METADATA if self._metadata_only else JSON
+            return self._api.open_stream(self._path(), query, accept=accept, read_seconds=SILENCE_SECONDS)
         except ApiError as error:
             if error.reason is ErrorReason.EXPIRED:
                 # The client's own exception for 410 makes SharedInformer list again.

@@ -4,13 +4,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from webhook import constants
-from webhook.controller import object_metadata
+from webhook.controller import object_metadata, stripped_pods
 from webhook.controller.results import ClaimResult
+from webhook.controller.stripped_pods import UnusableFit
 from webhook.core import claims
 from webhook.core.admission import exemptions
+from webhook.core.admission.exemptions import NamespaceScope
 from webhook.core.admission_config import AdmissionConfig
-from webhook.errors import Denied, quote, truncate
-from webhook.json_tree import get_list, get_object, get_text
+from webhook.core.claims.pod_claim import find_claim_name
+from webhook.errors import quote, truncate
+from webhook.json_tree import get_object, get_text
+from webhook.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +28,58 @@ class ClaimAction:
     reason: str = ""
 
 
-def claim_name(pod: Mapping[str, object]) -> str | None:
-    """The claim that the pod with this metadata waits for, as the webhook's annotation names it."""
-    return get_text(pod, "annotations", constants.CLAIM)
-
-
 def decide_action(
     pod: Mapping[str, object] | None,
     claim: Mapping[str, object] | None,
     config: AdmissionConfig,
+    scope: NamespaceScope,
     classes: Collection[str] | None = None,
 ) -> ClaimAction:
-    """The action for a pod, given its metadata (None if it is gone) and that of modelfit's claim of the name that the
-    pod waits for, if there is one. `classes` are the names of the existing DeviceClasses, None if unknown."""
-    if pod is None or exemptions.find_exemption(pod):
+    """The action for a pod (None if it is gone), given the metadata of modelfit's claim of the name that the pod waits
+    for, if there is one. `classes` are the names of the existing DeviceClasses, None if unknown.
+
+    The pod may be forged. The immutable entry in its spec names the claim, so a pod gets one claim at most."""
+    name = find_claim_name(pod or {})
+    metadata = get_object(pod, "metadata")
+    if pod is None or name is None or not scope.contains(metadata.get("namespace")):
+        return ClaimAction(ClaimResult.NOTHING_TO_DO)
+    exemption = exemptions.find_exemption(metadata)
+    if exemption is Reason.NOT_ANNOTATED and claim is None:
+        return report_copy(pod, name)
+    if exemption:
         return ClaimAction(ClaimResult.NOTHING_TO_DO)
     if claim is not None:
-        if object_metadata.is_owned_by(claim, pod):
+        if object_metadata.is_owned_by(claim, metadata):
             return ClaimAction(ClaimResult.CLAIM_PRESENT)
         return report_name_conflict(claim, pod)
-    try:
-        new_claim = claims.build_pod_claim(pod, config, classes=classes)
-    except Denied as denied:
-        message = truncate(f"the pod's ResourceClaim cannot be computed: {denied}")
-        return ClaimAction(ClaimResult.MODEL_FIT_UNUSABLE, message=message, reason=denied.reason.value)
+    if is_bound(pod):
+        return ClaimAction(ClaimResult.NOTHING_TO_DO)
+    request = stripped_pods.device_request(pod, config)
+    if isinstance(request, UnusableFit):
+        message = truncate(f"the pod's ResourceClaim cannot be computed: {request.message}")
+        return ClaimAction(ClaimResult.MODEL_FIT_UNUSABLE, message=message, reason=request.reason)
+    new_claim = claims.build_pod_claim(pod, config, request=request, classes=classes)
     return ClaimAction(ClaimResult.CLAIM_CREATED, new_claim) if new_claim else ClaimAction(ClaimResult.NOTHING_TO_DO)
+
+
+def is_bound(pod: Mapping[str, object]) -> bool:
+    """Whether the pod has a node. Only the scheduler allocates a claim, and it does so before it binds the pod: a bound
+    pod without a claim cannot use one that is created now."""
+    return bool(get_object(pod, "spec").get("nodeName"))
+
+
+def report_copy(pod: Mapping[str, object], name: str) -> ClaimAction:
+    """The action for a pod without a fit that names a claim which modelfit has not created: a copy of an injected pod
+    that has lost its annotations."""
+    metadata = get_object(pod, "metadata")
+    if is_bound(pod) or exemptions.find_exemption_if_annotated(metadata):
+        return ClaimAction(ClaimResult.NOTHING_TO_DO)
+    message = truncate(
+        f"waits for ResourceClaim {quote(name)} of another pod, which is gone; without the annotation"
+        f" {constants.MODEL_FIT} this pod gets none of its own: delete it, and copy the original with its annotations"
+        " (kubectl debug --keep-annotations)"
+    )
+    return ClaimAction(ClaimResult.MODEL_FIT_MISSING, message=message, reason=ClaimResult.MODEL_FIT_MISSING.value)
 
 
 def report_name_conflict(claim: Mapping[str, object], pod: Mapping[str, object]) -> ClaimAction:
@@ -56,7 +87,7 @@ def report_name_conflict(claim: Mapping[str, object], pod: Mapping[str, object])
     the scheduler gives the pod its devices."""
     reference = object_metadata.owning_pod(claim)
     owner = reference.get("name") if reference else None
-    if owner == pod.get("name"):
+    if owner == get_text(pod, "metadata", "name"):
         explanation = "it belongs to an earlier pod of this name and is removed with it; this pod then gets its own"
     else:
         explanation = (
@@ -65,24 +96,5 @@ def report_name_conflict(claim: Mapping[str, object], pod: Mapping[str, object])
             f" {constants.ALIAS} in spec.resourceClaims"
         )
     result = ClaimResult.CLAIM_NAME_TAKEN
-    message = truncate(f"ResourceClaim {quote(claim_name(pod))}: {explanation}")
+    message = truncate(f"ResourceClaim {quote(find_claim_name(pod))}: {explanation}")
     return ClaimAction(result, message=message, reason=result.value)
-
-
-def missing_device_classes(claim: Mapping[str, object], existing: Collection[str]) -> list[str]:
-    """The DeviceClasses that the v1 claim requests and that do not exist, each once, in order."""
-    names = [
-        get_text(choice, "deviceClassName")
-        for request in get_list(claim, "spec", "devices", "requests")
-        for choice in (get_object(request, "exactly"), *get_list(request, "firstAvailable"))
-    ]
-    return [name for name in dict.fromkeys(names) if name is not None and name not in existing]
-
-
-def describe_missing_classes(missing: Collection[str]) -> str:
-    """The Event for the pod's owner."""
-    names = ", ".join(quote(name) for name in missing)
-    return (
-        f"DeviceClass {names}: not in the cluster; the pod's ResourceClaim was created and waits for it; install the"
-        f" vendor's DRA driver, or choose another profile with the annotation {constants.PROFILE}"
-    )

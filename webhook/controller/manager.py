@@ -12,13 +12,15 @@ from webhook.cluster.api_errors import ApiError, ErrorReason, Scope
 from webhook.cluster.discovery import ResourceApi
 from webhook.cluster.informer import Informer
 from webhook.cluster.leader_election import LeaderElector, LeaseLock, NoLeaderElection
-from webhook.controller import controller_metrics, object_metadata
+from webhook.controller import controller_metrics, object_metadata, pod_warnings, stripped_pods
 from webhook.controller.certificate_reconciler import CertificateReconciler
 from webhook.controller.events import Recorder
+from webhook.controller.namespace_scopes import ScopeLister
 from webhook.controller.pod_reconciler import REPEAT_SECONDS, Listers, PodReconciler
 from webhook.controller.results import Result
 from webhook.controller.uninjected_pods import UNFINISHED, UninjectedPodScanner
 from webhook.controller.work_queue import WorkQueue
+from webhook.core.admission.exemptions import NamespaceScope
 from webhook.core.admission_config import AdmissionConfig
 from webhook.json_tree import JsonObject, get_object
 from webhook.observe.log_throttle import LogThrottle
@@ -45,8 +47,10 @@ class Options:
     leader_election: bool
     uninjected_scan_seconds: float
     """Seconds between scans for annotated pods that were not injected."""
-    excluded_namespaces: frozenset[str]
+    excluded_namespaces: frozenset[str] = frozenset()
     """Namespaces that the webhook exempts, in addition to our own and labelled ones."""
+    included_namespaces: frozenset[str] = frozenset()
+    """Namespaces that the webhook does not exempt; empty: all others."""
 
 
 class Controller:
@@ -64,7 +68,7 @@ class Controller:
         self._resource = ResourceApi(api)
         recorder = Recorder(api, options.identity)
         excluded_namespaces = options.excluded_namespaces | {options.namespace}
-        self._scanner = UninjectedPodScanner(api, config, recorder, excluded_namespaces)
+        scope = ScopeLister(api, NamespaceScope(excluded_namespaces, options.included_namespaces)).get
         self._pods = self._informer(
             lambda: path("v1", "pods"),
             changed=self._pod_changed,
@@ -74,17 +78,21 @@ class Controller:
                 # The watch reports a pod that finishes as deleted.
                 "fieldSelector": UNFINISHED,
             },
+            strip=stripped_pods.stripper(config),
+            # The entry in spec.resourceClaims names the claim; annotations can be forged.
+            metadata_only=False,
         )
         self._claims = self._informer(
             lambda: self._resource.path("resourceclaims"),
             gone=self._claim_deleted,
             selectors={"labelSelector": f"{constants.MANAGED_BY}={constants.MANAGED_BY_US}"},
         )
-        self._classes = self._informer(lambda: self._resource.path("deviceclasses"))
-        self._informers = {"pods": self._pods, "resourceclaims": self._claims, "deviceclasses": self._classes}
-        listers = Listers(
-            lambda key: _metadata(self._pods.get(key)), lambda key: _metadata(self._claims.get(key)), self._class_names
+        self._classes = self._informer(
+            lambda: self._resource.path("deviceclasses"), strip=pod_warnings.strip_class, metadata_only=False
         )
+        self._informers = {"pods": self._pods, "resourceclaims": self._claims, "deviceclasses": self._classes}
+        listers = Listers(self._pods.get, lambda key: _metadata(self._claims.get(key)), self._existing_classes, scope)
+        self._scanner = UninjectedPodScanner(api, config, recorder, listers)
         self._reconciler = PodReconciler(api, self._resource, config, listers, recorder)
         self._elector: LeaderElector | NoLeaderElection = NoLeaderElection()
         if options.leader_election:
@@ -153,16 +161,19 @@ class Controller:
         changed: Callable[[JsonObject], None] = lambda obj: None,
         gone: Callable[[JsonObject], None] = lambda obj: None,
         selectors: Mapping[str, str] | None = None,
+        strip: Callable[[JsonObject], None] = object_metadata.strip,
+        metadata_only: bool = True,
     ) -> Informer:
         return Informer(
             self._api,
             url_path,
             stop=self._stop,
-            strip=object_metadata.strip,
+            strip=strip,
             changed=changed,
             gone=gone,
             failed=self._watch_closed,
             selectors=selectors,
+            metadata_only=metadata_only,
         )
 
     def _pod_changed(self, pod: JsonObject) -> None:
@@ -200,8 +211,11 @@ class Controller:
         if not self._stop.is_set():
             _log.warning("watch closed", extra={"fields": {"reason": error.reason, "error": error.message}})
 
-    def _class_names(self) -> list[str] | None:
-        return self._classes.keys() if self._classes.synced.is_set() else None
+    def _existing_classes(self) -> dict[str, JsonObject] | None:
+        if not self._classes.synced.is_set():
+            return None
+        names = self._classes.keys()
+        return {name: found for name in names if (found := self._classes.get(name)) is not None}
 
     def _work(self) -> None:
         while not self._stop.is_set():

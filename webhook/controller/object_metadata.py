@@ -1,37 +1,28 @@
-"""The metadata that the controller keeps of an object: little, because there may be ten thousand objects."""
+"""The metadata that the controller keeps of an object: little, because there may be ten thousand objects. For pods see
+`stripped_pods`."""
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Collection, Mapping
 
 from webhook import constants
-from webhook.core.claims.device_request import MAX_FIT_CHARACTERS
 from webhook.json_tree import JsonObject, get_list, is_object
 
 _KEPT_FIELDS = frozenset({"namespace", "name", "uid", "deletionTimestamp", "ownerReferences", "annotations", "labels"})
 _KEPT_KEYS = {
-    "annotations": (
-        constants.MODEL_FIT,
-        constants.CLAIM,
-        constants.PROFILE,
-        constants.DEVICE_COUNT,
-        constants.MIRROR_POD,
-    ),
+    "annotations": (constants.MODEL_FIT, constants.MIRROR_POD),
     "labels": (constants.INJECT,),
 }
 _KEPT_OF_OWNER = ("kind", "name", "uid", "controller")
 _MAX_CHARACTERS = 254
-"""Limit of all texts but the fit. No valid name is that long, so a truncated text is never a valid one."""
-_OVERSIZED_FIT = " " * (MAX_FIT_CHARACTERS + 1)
-"""Stands in for every fit that is too long to parse."""
+"""Limit of all texts. No valid name is that long, so a truncated text is never a valid one."""
 
 
-def strip(obj: JsonObject) -> None:
-    """Strips unused metadata in place and truncates oversized values: any user who may create a pod can give it 1 MB.
+def strip(obj: JsonObject, keep: Collection[str] = ("metadata",)) -> None:
+    """Strips unused metadata in place, and all fields that are not in `keep`. Of annotations only their presence is
+    kept; oversized values are truncated: any user who may create an object can give it 1 MB.
 
-    Other threads may read the object meanwhile, so kept fields are never absent. Equal fits are stored once, because
-    the pods of a workload have the same.
+    Other threads may read the object meanwhile, so kept fields are never absent.
     """
-    for key in [key for key in obj if key != "metadata"]:
+    for key in [key for key in obj if key not in keep]:
         del obj[key]
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict):
@@ -41,26 +32,17 @@ def strip(obj: JsonObject) -> None:
     for field, keys in _KEPT_KEYS.items():
         texts = metadata.get(field)
         if is_object(texts):
-            metadata[field] = {key: _limit_text(key, str(texts[key])) for key in keys if key in texts}
+            metadata[field] = {
+                key: "" if field == "annotations" else truncate(texts[key]) for key in keys if key in texts
+            }
     if "ownerReferences" in metadata:
         reference = owning_pod(metadata)
-        kept = {key: _truncate(reference[key]) for key in _KEPT_OF_OWNER if key in reference} if reference else None
+        kept = {key: truncate(reference[key]) for key in _KEPT_OF_OWNER if key in reference} if reference else None
         metadata["ownerReferences"] = [kept] if kept else []
 
 
-def _limit_text(key: str, text: str) -> str:
-    if key == constants.MODEL_FIT:
-        return _intern(text) if len(text) <= MAX_FIT_CHARACTERS else _OVERSIZED_FIT
-    return text[:_MAX_CHARACTERS]
-
-
-@lru_cache(maxsize=256)
-def _intern(text: str) -> str:
-    """The same object for equal texts. Not `sys.intern`: Python 3.12 never frees what it interns."""
-    return text
-
-
-def _truncate(value: object) -> object:
+def truncate(value: object) -> object:
+    """A text in at most as many characters as any valid name has; other values unchanged."""
     return value[:_MAX_CHARACTERS] if isinstance(value, str) else value
 
 

@@ -3,25 +3,25 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from webhook.cluster.api import METADATA, Api
 from webhook.cluster.api_errors import ApiError, ErrorReason, Scope
 from webhook.cluster.discovery import ResourceApi
-from webhook.controller import controller_metrics, object_metadata
+from webhook.controller import controller_metrics, object_metadata, pod_warnings, stripped_pods
 from webhook.controller.claim_actions import (
     ClaimAction,
-    claim_name,
     decide_action,
-    describe_missing_classes,
-    missing_device_classes,
     report_name_conflict,
 )
 from webhook.controller.events import Recorder, namespace_and_name
 from webhook.controller.results import ClaimResult, Result
+from webhook.core.admission.exemptions import NamespaceScope
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import api_versions
+from webhook.core.claims.device_request import DeviceRequest
+from webhook.core.claims.pod_claim import find_claim_name
 from webhook.json_tree import get_object
 from webhook.observe.log_throttle import LogThrottle
 
@@ -35,12 +35,13 @@ _log = logging.getLogger("modelfit.reconciler")
 
 
 class Listers(NamedTuple):
-    """The informers' caches: the metadata of a pod or a claim by key, and the names of the DeviceClasses (None until
-    they are listed)."""
+    """The informers' caches: a stripped pod and the metadata of a claim by key, and the DeviceClasses by name (None
+    until they are listed); and the namespaces whose pods are injected (raises ApiError)."""
 
     pod: Callable[[str], Mapping[str, object] | None]
     claim: Callable[[str], Mapping[str, object] | None]
-    device_classes: Callable[[], Collection[str] | None]
+    device_classes: Callable[[], Mapping[str, Mapping[str, object]] | None]
+    scope: Callable[[], NamespaceScope]
 
 
 class PodReconciler:
@@ -57,13 +58,19 @@ class PodReconciler:
     def reconcile(self, key: str) -> Result:
         """Reconciles the pod `namespace/name`."""
         pod = self._listers.pod(key)
-        claim_key = object_metadata.key(pod, claim_name(pod)) if pod else ""
-        if pod and self._expectations.contains(claim_key, str(pod.get("uid"))):
+        if pod is None:
+            return self._report({}, ClaimAction(ClaimResult.NOTHING_TO_DO))
+        claim_key = _claim_key(pod)
+        if self._expectations.contains(claim_key, _uid(pod)):
             return Result()
-        claim = self._listers.claim(claim_key) if pod else None
-        action = decide_action(pod, claim, self._config, self._listers.device_classes())
-        if pod is None or action.claim is None:
-            return self._report(pod or {}, action)
+        try:
+            scope = self._listers.scope()
+        except ApiError as error:
+            return self._fail(pod, error)
+        claim = self._listers.claim(claim_key)
+        action = decide_action(pod, claim, self._config, scope, self._listers.device_classes())
+        if action.claim is None:
+            return self._report(pod, action)
         return self._create(pod, action.claim, claim_key)
 
     def claim_deleted(self, claim: Mapping[str, object]) -> None:
@@ -75,7 +82,7 @@ class PodReconciler:
         when a name of another owner's claim becomes free."""
         controller_metrics.count_reconcile(action.result)
         if action.message:
-            self._recorder.warn(pod, action.reason, action.message)
+            self._recorder.warn(get_object(pod, "metadata"), action.reason, action.message)
         requeue = action.result is ClaimResult.CLAIM_NAME_TAKEN
         return Result(requeue=requeue, scope=Scope.POD, reason=action.reason) if requeue else Result()
 
@@ -83,7 +90,7 @@ class PodReconciler:
         version = self._resource.version
         if version is None:
             return Result(requeue=True)
-        namespace = str(pod.get("namespace"))
+        namespace, _, name = claim_key.partition("/")
         started = time.monotonic()
         try:
             body = api_versions.convert_claim(claim, version)
@@ -94,9 +101,10 @@ class PodReconciler:
             return self._fail(pod, error)
         controller_metrics.observe_create(time.monotonic() - started)
         controller_metrics.count_reconcile(ClaimResult.CLAIM_CREATED)
-        self._expectations.add(claim_key, str(pod.get("uid")))
-        _log.info("created ResourceClaim", extra={"fields": {**namespace_and_name(pod), "claim": claim_name(pod)}})
-        self._report_missing_classes(pod, claim)
+        self._expectations.add(claim_key, _uid(pod))
+        fields = {**namespace_and_name(get_object(pod, "metadata")), "claim": name}
+        _log.info("created ResourceClaim", extra={"fields": fields})
+        self._warn(pod, claim)
         return Result(created=True)
 
     def _compare_existing(self, pod: Mapping[str, object], claim_key: str) -> Result:
@@ -108,23 +116,26 @@ class PodReconciler:
             # NotFound: the claim was deleted in between, and the next attempt creates it.
             return self._fail(pod, error)
         claim = get_object(existing, "metadata")
-        if object_metadata.is_owned_by(claim, pod):
-            self._expectations.add(claim_key, str(pod.get("uid")))
+        if object_metadata.is_owned_by(claim, get_object(pod, "metadata")):
+            self._expectations.add(claim_key, _uid(pod))
             return self._report(pod, ClaimAction(ClaimResult.CLAIM_PRESENT))
         return self._report(pod, report_name_conflict(claim, pod))
 
     def _fail(self, pod: Mapping[str, object], error: ApiError) -> Result:
         controller_metrics.count_api_failure(error.reason)
         controller_metrics.count_reconcile(error.reason)
-        count = self._throttle.allow((str(pod.get("namespace")), error.reason))
+        metadata = get_object(pod, "metadata")
+        count = self._throttle.allow((str(metadata.get("namespace")), error.reason))
         if count:
-            identity = {**namespace_and_name(pod), "claim": claim_name(pod)}
+            identity = {**namespace_and_name(metadata), "claim": find_claim_name(pod)}
             fields = {**identity, "reason": error.reason, "error": error.message, "count": count}
             _log.warning("failed to create ResourceClaim", extra={"fields": fields})
         if error.reason is ErrorReason.NOT_FOUND:
             self._refresh_version()
         if error.reason.reported:
-            self._recorder.warn(pod, error.reason, f"the API server does not accept the pod's ResourceClaim: {error}")
+            self._recorder.warn(
+                metadata, error.reason, f"the API server does not accept the pod's ResourceClaim: {error}"
+            )
         return Result(
             requeue=True, requeue_after=error.retry_after or 0.0, scope=error.scope, reason=error.reason.value
         )
@@ -135,14 +146,31 @@ class PodReconciler:
         except ApiError as error:
             controller_metrics.count_api_failure(error.reason)
 
-    def _report_missing_classes(self, pod: Mapping[str, object], claim: Mapping[str, object]) -> None:
-        """The API server accepts a claim for a class that does not exist, and the pod stays pending without a
-        reason."""
-        existing = self._listers.device_classes()
-        missing = [] if existing is None else missing_device_classes(claim, existing)
-        if missing:
-            controller_metrics.count_reconcile(ClaimResult.DEVICE_CLASS_MISSING)
-            self._recorder.warn(pod, ClaimResult.DEVICE_CLASS_MISSING, describe_missing_classes(missing))
+    def _warn(self, pod: Mapping[str, object], claim: Mapping[str, object]) -> None:
+        """Emits Events about problems of a pod whose claim was created, once."""
+        request = stripped_pods.device_request(pod, self._config)
+        if not isinstance(request, DeviceRequest):
+            return
+        messages = {}
+        classes = self._listers.device_classes()
+        if classes is not None:
+            messages[ClaimResult.DEVICE_CLASS_MISSING] = pod_warnings.missing_classes(claim, classes)
+            duplicates = pod_warnings.duplicate_devices(pod, claim, request, classes)
+            messages[ClaimResult.DUPLICATE_DEVICE_REQUEST] = duplicates
+        if self._config.memory_requests != "ignore":
+            messages[ClaimResult.MEMORY_LIMIT_TOO_LOW] = pod_warnings.memory_limit(pod, request)
+        for result, message in messages.items():
+            if message:
+                controller_metrics.count_reconcile(result)
+                self._recorder.warn(get_object(pod, "metadata"), result, message)
+
+
+def _claim_key(pod: Mapping[str, object]) -> str:
+    return object_metadata.key(get_object(pod, "metadata"), find_claim_name(pod))
+
+
+def _uid(pod: Mapping[str, object]) -> str:
+    return str(get_object(pod, "metadata").get("uid"))
 
 
 class Expectations:

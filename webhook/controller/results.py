@@ -15,6 +15,9 @@ class ClaimResult(StrEnum):
     NOTHING_TO_DO = "NothingToDo"
     CLAIM_NAME_TAKEN = "ClaimNameTaken"
     MODEL_FIT_UNUSABLE = "ModelFitUnusable"
+    MODEL_FIT_MISSING = "ModelFitMissing"
+    MEMORY_LIMIT_TOO_LOW = "MemoryLimitTooLow"
+    DUPLICATE_DEVICE_REQUEST = "DuplicateDeviceRequest"
     DEVICE_CLASS_MISSING = "DeviceClassMissing"
     NOT_INJECTED = "NotInjected"
 

@@ -25,6 +25,8 @@ class AdmissionConfig:
     """`fill`: `memory` becomes the memory request of the first target container, unless a request or limit is set."""
     device_plugin_requests: Literal["deny", "warn"] = "deny"
     """What to do with a target container that also requests a GPU through a device plugin."""
+    max_devices_per_pod: int = 32
+    """The largest device count of a pod."""
     gpu_resource_names: tuple[str, ...] = ()
     """Further extended resources that count as one: those that DeviceClasses map with `extendedResourceName`."""
     ambiguous_containers: Literal["deny", "first"] = "deny"

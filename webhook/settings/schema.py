@@ -34,6 +34,9 @@ class Settings(Group):
     gpu_resource_names: Annotated[list[ResourceName], Field(max_length=64)] = Field(default_factory=list)
     """Further extended resources that hand out GPUs and count like nvidia.com/gpu for `devicePluginRequests`: list the
     `extendedResourceName` of your DeviceClasses, such as `example.com/gpu`. At most 64. Default none."""
+    max_devices_per_pod: int = Field(default=32, ge=1, le=32)
+    """Largest device count of a pod. The webhook denies a larger number and leaves larger counts out of `auto`; the
+    controller creates no claim for one. Default 32, the largest that Kubernetes allocates to a claim."""
     ambiguous_containers: Literal["deny", "first"] = "deny"
     """What to do with a pod of which several containers may run the model, if neither `llmfit.ai/containers` nor
     `kubectl.kubernetes.io/default-container` names one. `deny`: the pod is denied and the message names the containers.
@@ -68,10 +71,13 @@ class Settings(Group):
     """Seconds between the controller's scans for annotated pods that the webhook did not inject, which get an Event.
     Default 300."""
 
+    included_namespaces: list[Namespace] = Field(default_factory=list)
+    """Namespaces whose pods are injected, except excluded ones. In others the API server does not call the webhook, and
+    the controller creates no claims and reports no uninjected pods. Default: empty, which means all."""
     excluded_namespaces: list[Namespace] = Field(default_factory=lambda: ["kube-system"])
-    """Namespaces in which the API server does not call the webhook. The controller does not report uninjected pods
-    there. The controller's own namespace and namespaces labelled `llmfit.ai/inject: disabled` are excluded in any case.
-    Default `[kube-system]`."""
+    """Namespaces in which the API server does not call the webhook. The controller creates no claims and reports no
+    uninjected pods there. The controller's own namespace and namespaces labelled `llmfit.ai/inject: disabled` are
+    excluded in any case. Default `[kube-system]`."""
 
     certificates: CertificatesSettings | None = None
     """The webhook's certificate, if the controller issues it. Without this group it is issued elsewhere, for example by
@@ -88,6 +94,7 @@ class Settings(Group):
             device_count_variable=self.device_count_variable,
             memory_requests=self.memory_requests,
             device_plugin_requests=self.device_plugin_requests,
+            max_devices_per_pod=self.max_devices_per_pod,
             gpu_resource_names=tuple(self.gpu_resource_names),
             ambiguous_containers=self.ambiguous_containers,
             uninjected_pods=self.uninjected_pods,

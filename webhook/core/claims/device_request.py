@@ -22,8 +22,8 @@ MAX_DEVICES = 32
 MAX_ALTERNATIVES = 8
 """Subrequests that one request can list (FirstAvailableDeviceRequestMaxSize)."""
 
-MAX_FIT_CHARACTERS = 16 << 10
-"""Size of a fit in an annotation; llmfit's largest output for a model has 5,000. The controller stores it per pod."""
+MAX_FIT_BYTES = 16 << 10
+"""Size of a fit in an annotation; llmfit's largest output for a model has 5,000."""
 
 T = TypeVar("T")
 
@@ -107,15 +107,16 @@ def annotation_path(annotation: str) -> str:
 
 def _requirements(text: str) -> ModelRequirements:
     path = annotation_path(constants.MODEL_FIT)
-    if len(text) > MAX_FIT_CHARACTERS:
-        value, hint = f"more than {MAX_FIT_CHARACTERS} characters", "paste llmfit's output for one model"
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_FIT_BYTES:
+        value, hint = f"more than {MAX_FIT_BYTES} bytes", "paste llmfit's output for one model"
         raise Denied(Reason.INVALID_MODEL_FIT, [FieldError(path, value, "one model's figures", hint)])
     return model_fit.parse(text, path)
 
 
 def _device_counts(text: str, requirements: ModelRequirements | None, config: AdmissionConfig) -> tuple[int, ...]:
     # A claim with system memory uses one of its devices for that.
-    maximum = MAX_DEVICES - 1 if config.system_memory_class else MAX_DEVICES
+    limit = MAX_DEVICES - 1 if config.system_memory_class else MAX_DEVICES
+    maximum = min(limit, config.max_devices_per_pod)
     if text == "auto":
         return _counts_from_fit(requirements, maximum) if requirements else ()
     if not (text.isascii() and text.isdigit() and len(text) <= 2 and 1 <= int(text) <= maximum):
