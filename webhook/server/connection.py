@@ -40,6 +40,9 @@ class Connection:
 
     def __init__(self, client: Socket, peer: tuple[str, int], server: tuple[str, int], cfg: Config) -> None:
         self._peer = peer
+        self.peer_address = peer[0]
+        self.has_served_review = False
+        """A review was answered on this connection, so the peer is probably an API server."""
         self._environ = wsgi.build_connection_environ(server, peer, cfg.workers > 1)
         self._opened_at = time.monotonic()
         self._greenlet: Any = gevent.getcurrent()
@@ -51,7 +54,7 @@ class Connection:
 
     def _start_phase(self, timeout: float) -> None:
         """Starts a phase that may take `timeout` seconds."""
-        self._phase_started_at = time.monotonic()
+        self.phase_started_at = time.monotonic()
         self._phase_timeout = timeout
 
     @property
@@ -69,16 +72,21 @@ class Connection:
         """The connection is to be closed after its next response."""
         return time.monotonic() - self._opened_at > limits.MAX_CONNECTION_SECONDS
 
-    def is_overdue(self, idle_timeout: float) -> bool:
-        """The current phase has exceeded its time limit, or `idle_timeout` if the connection is idle."""
-        timeout = idle_timeout if self.is_idle else self._phase_timeout
-        return time.monotonic() - self._phase_started_at > timeout
+    def is_overdue(self, timeouts: limits.Timeouts) -> bool:
+        """The current phase has exceeded its time limit. `timeouts` are those that depend on the worker's load."""
+        if not self.has_handshaken:
+            timeout = timeouts.handshake
+        elif not self.is_idle:
+            timeout = self._phase_timeout
+        else:
+            timeout = timeouts.idle if self.has_served_review else timeouts.unused
+        return time.monotonic() - self.phase_started_at > timeout
 
-    def time_out(self, idle_timeout: float) -> None:
+    def time_out(self, timeouts: limits.Timeouts) -> None:
         """Raises TimeoutError in the connection's greenlet if the connection is still overdue. Call this from the
         event loop, so that no greenlet runs meanwhile."""
-        if self.is_overdue(idle_timeout):
-            self._phase_started_at = time.monotonic()
+        if self.is_overdue(timeouts):
+            self.phase_started_at = time.monotonic()
             self._greenlet.throw(TimeoutError())
 
     def kill(self) -> None:
@@ -139,6 +147,8 @@ class Connection:
             response = wsgi.call(application, wsgi.build_environ(request, self._environ), close)
             self._start_phase(limits.RESPONSE_SECONDS)
             self._socket.sendall(response)
+            if request.path in wsgi.REVIEW_PATHS and response.startswith(wsgi.STATUS_OK):
+                self.has_served_review = True
             return self._discard_body() and not close
         except TimeoutError:
             return _fail("request_timeout")

@@ -1,6 +1,7 @@
 """Limits for each peer that are the same in every installation. Limits that an operator may change are settings."""
 
 import signal
+from typing import NamedTuple
 
 HANDSHAKE_SECONDS = 5.0
 """For the TLS handshake, from the accepted connection to its end."""
@@ -15,8 +16,10 @@ MAX_CONNECTION_SECONDS = 600.0
 """Age at which a connection is closed after the next response. API servers keep connections for days; closing them
 moves load to replicas that were added since."""
 
-CROWDED_IDLE_SECONDS = 5.0
-"""Idle timeout while more than three quarters of a worker's connections are in use."""
+CROWDED_HANDSHAKE_SECONDS = 1.0
+CROWDED_UNUSED_SECONDS = 5.0
+"""Limits while more than three quarters of a worker's connections are in use: for the handshake, and for idle
+connections that have never carried a review."""
 
 MAX_DISCARDED_BYTES = 16 << 20
 """Bytes of an unused body (wrong path, body too large) that are read and discarded to keep the connection usable.
@@ -25,6 +28,17 @@ If the body is longer, the connection is closed after a lingering close of at mo
 LINGER_SECONDS = 2.0
 """For a peer that is still sending to read the response before the connection is closed. Closing a socket with unread
 data resets the connection, and the peer's kernel may discard the response."""
+
+
+class Timeouts(NamedTuple):
+    """Time limits in seconds that depend on the load of the worker."""
+
+    handshake: float
+    idle: float
+    """Between two requests, if the connection has carried a review."""
+    unused: float
+    """The same, if it has not."""
+
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 """Signals that stop a worker: SIGTERM after the drain time, the others at once."""

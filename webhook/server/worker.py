@@ -31,6 +31,7 @@ from gunicorn.workers.base import Worker as BaseWorker
 from webhook.observe import admission_metrics
 from webhook.server import limits
 from webhook.server.connection import Connection
+from webhook.server.connection_table import ConnectionTable
 
 _log = logging.getLogger("modelfit.server")
 
@@ -67,8 +68,8 @@ class Worker(BaseWorker):  # type: ignore[misc]
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         hub: Any = get_hub()
         hub.print_exception = _log_accept_error
-        self._connections: set[Connection] = set()
         self._max_connections: int = self.cfg.worker_connections
+        self._connections: ConnectionTable[Connection] = ConnectionTable(self._max_connections)
         self._pool = Pool(self._max_connections)
         servers = [self._listen(each) for each in self.sockets]
         signal.pthread_sigmask(signal.SIG_UNBLOCK, limits.STOP_SIGNALS)
@@ -106,14 +107,24 @@ class Worker(BaseWorker):  # type: ignore[misc]
         """Serves a connection from accept to close."""
         connection = Connection(client, peer, server, self.cfg)
         self._connections.add(connection)
+        self._make_room(connection)
         try:
             if connection.handshake(self.app.certificate.context()):
+                self._connections.finish_handshake(connection)
                 self._serve_requests(connection)
         except Exception:
             _log.exception("connection handler failed")
         finally:
             self._connections.discard(connection)
             connection.close()
+
+    def _make_room(self, newest: Connection) -> None:
+        """Closes another connection if there are too many, so that the next one can be accepted."""
+        evicted = self._connections.find_evictable(newest)
+        if evicted is not None:
+            self._connections.discard(evicted)
+            admission_metrics.count_connection_failure("evicted")
+            evicted.kill()
 
     def _serve_requests(self, connection: Connection) -> None:
         while True:
@@ -127,11 +138,15 @@ class Worker(BaseWorker):  # type: ignore[misc]
 
     def _close_overdue(self) -> None:
         """Times out overdue connections, except idle ones on which a request has just arrived."""
-        is_crowded = self._pool.free_count() * 4 < self._max_connections
-        idle_timeout = limits.CROWDED_IDLE_SECONDS if is_crowded else float(self.cfg.keepalive)
-        overdue = {each for each in self._connections if each.is_overdue(idle_timeout)}
+        keep_alive = float(self.cfg.keepalive)
+        timeouts = limits.Timeouts(limits.HANDSHAKE_SECONDS, keep_alive, keep_alive)
+        if len(self._connections) * 4 > self._max_connections * 3:
+            timeouts = limits.Timeouts(
+                limits.CROWDED_HANDSHAKE_SECONDS, keep_alive, min(keep_alive, limits.CROWDED_UNUSED_SECONDS)
+            )
+        overdue = {each for each in self._connections if each.is_overdue(timeouts)}
         for connection in overdue - _readable([each for each in overdue if each.is_idle]):
-            get_hub().loop.run_callback(connection.time_out, idle_timeout)
+            get_hub().loop.run_callback(connection.time_out, timeouts)
 
     def _shut_down(self, servers: list[StreamServer]) -> None:
         """Closes idle connections at once and others after their response."""

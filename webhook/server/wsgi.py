@@ -17,6 +17,9 @@ from gunicorn.http.message import Request
 Headers: TypeAlias = list[tuple[str, str]]
 Application: TypeAlias = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
+REVIEW_PATHS = ("/mutate", "/validate")
+STATUS_OK = b"HTTP/1.1 200 "
+
 _BODILESS_STATUSES = ("1", "204", "304")
 """Prefixes of the statuses whose responses have neither a body nor a Content-Length."""
 
