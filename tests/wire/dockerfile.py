@@ -16,11 +16,8 @@ from typing import NamedTuple
 
 
 class Step(NamedTuple):
-    """An instruction. `document` is its here-document."""
-
     instruction: str
     argument: str
-    document: str
 
 
 class BuildFailed(Exception):
@@ -46,14 +43,27 @@ def parse(text: str) -> Iterator[Step]:
         if not line or line.startswith("#"):
             continue
         instruction, _, argument = line.partition(" ")
-        document = "".join(f"{each}\n" for each in iter(lines.__next__, "EOF")) if "<<EOF" in argument else ""
-        yield Step(instruction, argument.strip(), document)
+        yield Step(instruction, argument.strip())
 
 
-def build(text: str, context: Path, root: Path, environment: Mapping[str, str]) -> Image:
-    """Builds the last stage. `environment` is added to the environment of each RUN. Raises BuildFailed."""
+def find_python(version: str) -> str | None:
+    """The path of a Python of that minor version: this one, or `python3.x` on PATH, which may be a shim of pyenv."""
+    code = "import sys; print(f'{sys.version_info.major}.{sys.version_info.minor}', sys.executable)"
+    for program in (sys.executable, shutil.which(f"python{version}")):
+        if program is not None:
+            environment = {**os.environ, "PYENV_VERSION": version}
+            result = subprocess.run([program, "-c", code], env=environment, capture_output=True, text=True, check=False)
+            found, _, path = result.stdout.strip().partition(" ")
+            if found == version:
+                return path
+    return None
+
+
+def build(text: str, context: Path, root: Path, python: str, environment: Mapping[str, str]) -> Image:
+    """Builds the last stage on a base image with `python`. `environment` is added to that of each RUN. Raises
+    BuildFailed."""
     base = root.with_name("base")
-    subprocess.run([sys.executable, "-m", "venv", str(base)], check=True)
+    subprocess.run([python, "-m", "venv", str(base)], check=True)
     path = os.pathsep.join([str(base / "bin"), os.environ["PATH"]])
     image, previous_stage = Image(root), root.with_name("stage")
     for step in parse(text):
@@ -87,9 +97,6 @@ def build(text: str, context: Path, root: Path, environment: Mapping[str, str]) 
 def _copy(step: Step, image: Image, context: Path, previous_stage: Path) -> None:
     *sources, target = step.argument.split()
     to = _below(image.root, target if target.startswith("/") else f"{image.folder}/{target}")
-    if sources[0] == "<<EOF":
-        to.write_text(step.document)
-        return
     if sources[0].startswith("--from="):
         # Moved back to the path at which it was created, which the scripts in it contain.
         to.parent.mkdir(parents=True, exist_ok=True)

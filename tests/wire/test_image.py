@@ -11,6 +11,7 @@ import pytest
 from tests.core import builders
 from tests.wire import dockerfile
 from tests.wire.server_process import Launcher, post_review
+from tools.lock import PYTHON
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,11 +29,16 @@ class ImageLauncher(Launcher):
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> dockerfile.Image:
-    """The built image. Needs a package index: without one, the tests are skipped, or fail if CI is set."""
+    """The built image. Needs a package index and the image's Python: without them, the tests are skipped, or fail if CI
+    is set."""
     root = tmp_path_factory.mktemp("image") / "root"
+    python = dockerfile.find_python(PYTHON)
+    if python is None:
+        assert not os.environ.get("CI"), f"there is no Python {PYTHON}"
+        pytest.skip(f"there is no Python {PYTHON}, whose wheels are in requirements.lock")
     quick = {"PIP_RETRIES": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     try:
-        return dockerfile.build((ROOT / "Dockerfile").read_text(), ROOT, root, quick)
+        return dockerfile.build((ROOT / "Dockerfile").read_text(), ROOT, root, python, quick)
     except dockerfile.BuildFailed as failed:
         if "establish a new connection" in str(failed) and not os.environ.get("CI"):
             pytest.skip("no package index can be reached")
@@ -70,5 +76,7 @@ def test_the_image_has_every_command_and_no_build_tools(image: dockerfile.Image)
     assert "modelfit-webhook" in names
     assert not names & {"pip", "setuptools", "wheel", "pytest"}
     # Compiled at build time, because the root file system of a pod is read-only.
-    assert list((python.parents[1] / "lib").glob("python3*/site-packages/webhook/core/admission/__pycache__/decide.*.pyc"))
+    assert list(
+        (python.parents[1] / "lib").glob("python3*/site-packages/webhook/core/admission/__pycache__/decide.*.pyc")
+    )
     assert not (image.root / "src").exists()
