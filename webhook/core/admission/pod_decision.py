@@ -143,8 +143,10 @@ def _check_accelerators(
     found: list[tuple[Reason, FieldError]],
 ) -> Iterator[str]:
     """Warnings about accelerators that the containers request beside the claim. Errors go to `found`."""
+    all_containers = [each for each in pod.containers + pod.init_containers if each.requests_devices]
+    if not all_containers:
+        return
     paths = {container.path for container in choice.containers} if choice else set()
-    all_containers = pod.containers + pod.init_containers
     targets = [each for each in all_containers if each.path in paths]
     others = [each for each in all_containers if each.path not in paths]
     driver = devices.profile.driver if devices else None

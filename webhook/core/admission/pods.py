@@ -64,6 +64,14 @@ class Container:
     def environment(self) -> Sequence[object]:
         return strict_list(self.body, "env", self.field)
 
+    @property
+    def requests_devices(self) -> bool:
+        """Whether it references claims, or requests extended resources."""
+        if not self.resources:
+            return False
+        names = (name for kind in ("requests", "limits") for name in self.amounts(kind))
+        return bool(self.claims) or any("/" in name for name in names)
+
     def amounts(self, kind: str) -> Mapping[str, object]:
         """Quantities by resource name; `kind` is `requests` or `limits`."""
         return strict_object(self.resources, kind, f"{self.field}.resources")
@@ -97,8 +105,8 @@ class Pod:
     @property
     def resource_count(self) -> int:
         """The number of resource requests and limits of all containers."""
-        bodies = (each.body for each in self.containers + self.init_containers)
-        return sum(len(get_object(body, "resources", kind)) for body in bodies for kind in ("requests", "limits"))
+        found = (each.body.get("resources") for each in self.containers + self.init_containers)
+        return sum(len(get_object(each, kind)) for each in found if each for kind in ("requests", "limits"))
 
     @cached_property
     def containers(self) -> tuple[Container, ...]:
