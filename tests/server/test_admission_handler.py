@@ -2,6 +2,7 @@
 
 import base64
 import json
+import logging
 
 import pytest
 from werkzeug.test import Client
@@ -88,3 +89,31 @@ def test_the_content_type_may_have_parameters_and_any_case(client: Client, conte
 
 def test_the_timeout_query_of_the_api_server_is_ignored(client: Client) -> None:
     assert client.post("/mutate?timeout=10s", json=builders.body(builders.pod())).status_code == 200
+
+
+def log_lines(capsys: pytest.CaptureFixture[str]) -> list[builders.Json]:
+    return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+
+def test_a_log_line_has_names_as_bounded_text_only(
+    client: Client, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.INFO, "modelfit.admission")
+    for name in ({"secret": "hunter2"}, ["hunter2"], "n" * 30_000):
+        target = builders.pod(metadata={"name": name})
+        client.post("/mutate", json=builders.body(target, namespace="s" * 5000, operation="CREATE"))
+    lines = log_lines(capsys)
+    assert [line["name"] for line in lines] == [None, None, "n" * 253]
+    assert max(len(json.dumps(line)) for line in lines) < 1500
+
+
+def test_a_flood_of_reviews_is_not_logged_line_by_line(
+    client: Client, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.INFO, "modelfit.admission")
+    body = builders.body(builders.pod(None))
+    for _ in range(1500):
+        client.post("/mutate", json=body)
+    lines = log_lines(capsys)
+    assert 1000 <= len(lines) < 1500
+    assert all(line["suppressed"] > 0 for line in lines if "suppressed" in line)

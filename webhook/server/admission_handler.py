@@ -17,8 +17,11 @@ from webhook.core.admission import review
 from webhook.core.admission.decision import Decision
 from webhook.core.admission.review import Review
 from webhook.core.admission_config import AdmissionConfig
+from webhook.dns_names import MAX_LABEL, MAX_SUBDOMAIN
 from webhook.errors import MalformedCall
 from webhook.observe import admission_metrics, logs
+from webhook.observe.log_rate import LogRate
+from webhook.observe.log_throttle import LogThrottle
 from webhook.server.body_reader import BodyReader
 from webhook.server.rejections import JSON, HttpResponse, reject, reject_method
 
@@ -38,6 +41,8 @@ class AdmissionHandler:
         self._decide = decide
         self._config = config
         self._bodies = bodies
+        self._log_rate = LogRate()
+        self._error_throttle = LogThrottle()
 
     def handle(self, environ: Mapping[str, Any]) -> HttpResponse:
         """The response to a request, given its WSGI environment."""
@@ -56,12 +61,12 @@ class AdmissionHandler:
         except MalformedCall as error:
             log_message = str(error) if parsed is None else _MALFORMED_OBJECT
             return reject(environ, error.status, str(error), _find_uid(document), log_message)
-        except Exception:
-            return self._internal_error(parsed.operation if parsed else "", _find_uid(document))
+        except Exception as error:
+            return self._internal_error(error, parsed.operation if parsed else "", _find_uid(document))
         seconds = time.perf_counter() - started
         admission_metrics.count_review(self._webhook, parsed.operation, decision.allowed, decision.reason, seconds)
-        if _log.isEnabledFor(logging.INFO):
-            logs.info(_log, "review", self._log_fields(parsed, decision, seconds))
+        if _log.isEnabledFor(logging.INFO) and (suppressed := self._log_rate.allow()) is not None:
+            logs.info(_log, "review", self._log_fields(parsed, decision, seconds, suppressed))
         return HttpResponse(200, body)
 
     def _read_document(self, environ: Mapping[str, Any]) -> object:
@@ -78,14 +83,15 @@ class AdmissionHandler:
         except (OSError, ParseException):
             raise MalformedCall("the body is incomplete or its framing is invalid") from None
 
-    def _log_fields(self, parsed: Review, decision: Decision, seconds: float) -> dict[str, object]:
-        """Names only, no content of the object. The message is left out because it may quote the annotation."""
-        return {
+    def _log_fields(self, parsed: Review, decision: Decision, seconds: float, suppressed: int) -> dict[str, object]:
+        """Names only, no content of the object. The message is left out because it may quote the annotation.
+        `suppressed` is the number of reviews without a line since the previous line."""
+        fields: dict[str, object] = {
             "uid": parsed.uid,
             "webhook": self._webhook,
-            "operation": parsed.operation,
-            "kind": parsed.kind,
-            "namespace": parsed.namespace,
+            "operation": parsed.operation[:MAX_LABEL],
+            "kind": parsed.kind[:MAX_LABEL],
+            "namespace": parsed.namespace[:MAX_LABEL],
             "name": _object_name(parsed),
             "allowed": decision.allowed,
             "reason": decision.reason.value,
@@ -93,14 +99,17 @@ class AdmissionHandler:
             "dry_run": parsed.dry_run,
             "duration_ms": round(seconds * 1000, 3),
         }
+        if suppressed:
+            fields["suppressed"] = suppressed
+        return fields
 
-    def _internal_error(self, operation: str, uid: str) -> HttpResponse:
+    def _internal_error(self, error: Exception, operation: str, uid: str) -> HttpResponse:
         """A denial with the review's uid. Without the uid the API server would only report an invalid response."""
-        _log.exception("admission decision failed", extra={"fields": {"uid": uid, "webhook": self._webhook}})
+        if count := self._error_throttle.allow(type(error)):
+            fields = {"uid": uid, "webhook": self._webhook, "count": count}
+            _log.exception("admission decision failed", extra={"fields": fields})
         admission_metrics.count_internal_error(self._webhook, operation)
-        status = review.build_status(
-            "InternalError", 500, "modelfit failed to decide; its log has a line with this uid"
-        )
+        status = review.build_status("InternalError", 500, "modelfit failed to decide; see the webhook's log")
         response = {"uid": uid, "allowed": False, "status": status}
         body = {"apiVersion": review.API_VERSION, "kind": review.KIND, "response": response}
         return HttpResponse(200, orjson.dumps(body))
@@ -111,7 +120,8 @@ def _find_uid(document: object) -> str:
     return json_tree.get_text(document, "request", "uid") or ""
 
 
-def _object_name(parsed: Review) -> object:
-    """The object's name, or its generateName if it has no name yet."""
+def _object_name(parsed: Review) -> str | None:
+    """The object's name, or its generateName if it has no name yet. None if it is not a string."""
     metadata = json_tree.get_object(parsed.object or parsed.old_object, "metadata")
-    return metadata.get("name") or metadata.get("generateName")
+    name = metadata.get("name") or metadata.get("generateName")
+    return name[:MAX_SUBDOMAIN] if isinstance(name, str) else None
