@@ -14,12 +14,13 @@ PYTEST ?=
 FUZZ_SECONDS ?= 180
 IMAGE ?= modelfit
 MINUTES ?= 10
+PODS ?= 5000
 
 .DEFAULT_GOAL := help
 # The lowest versions of the dependencies that pyproject.toml allows.
 LOWEST := .venv-lowest
 
-.PHONY: help demo test test-fast test-lowest check generate lock image format mutations fuzz soak bench controlplane demo-cluster clean
+.PHONY: help demo test test-fast test-lowest check generate lock image format mutations fuzz soak soak-fairness bench controlplane demo-cluster clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -86,6 +87,9 @@ fuzz: $(DEV) ## Look for an input that breaks it, for FUZZ_SECONDS (180)
 
 soak: $(DEV) ## Everything at once on a control plane, for MINUTES (10): load, restarts, rotations, hostile peers
 	@MINUTES=$(MINUTES) $(BIN)/python -m tests.soak
+
+soak-fairness: $(DEV) ## Does a namespace with PODS (5,000) refused pods delay others? Five minutes
+	@PODS=$(PODS) $(BIN)/python -m tests.soak.fairness
 
 bench: $(DEV) ## Measure the webhook against bare Flask, side by side
 	$(BIN)/python -m benchmarks.webhook

@@ -9,4 +9,6 @@ Service and two controllers that manage the webhooks' certificate.
 `monitor`           memory, certificates and logs, seen from outside
 `run`               puts it together
 `result`            what was counted, and which requirements are violated; `table` prints it
+
+Apart from it, `make soak-fairness PODS=n` measures whether one namespace delays the others (`fairness`).
 """

@@ -158,6 +158,8 @@ def _create_series() -> None:
     """Creates the series that start at 0."""
     for error_reason in ErrorReason:
         _API_FAILURES.labels(error_reason)
+    for namespace_reason in NAMESPACE_REASONS:
+        _NAMESPACES.labels(namespace_reason)
     for result in (*ClaimResult, *ErrorReason):
         _RECONCILES.labels(result)
     claim_reasons = (ClaimResult.CLAIM_NAME_TAKEN, ClaimResult.DEVICE_CLASS_MISSING)
