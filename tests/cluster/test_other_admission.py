@@ -156,3 +156,15 @@ def test_a_pod_of_very_many_containers_is_denied_with_a_sentence(
     answer = namespace.api.send("POST", namespace.path("Pod"), manifest)
     assert answer.status == 422
     assert f"spec.containers: {count} containers and init containers; want at most 1000" in str(answer.body)
+
+
+def test_a_pod_whose_review_is_too_large_is_denied_with_a_sentence(
+    webhook: WebhookServer, namespace: Namespace
+) -> None:
+    """The API server adds defaults to each container, so that the review of a 1.6 MB pod exceeds 8 MiB."""
+    containers = [{"name": f"c{index}", "image": "x"} for index in range(60_000)]
+    manifest = pod("llama", annotations=ANNOTATED) | {"spec": {"containers": containers}}
+    answer = namespace.api.send("POST", namespace.path("Pod"), manifest)
+    assert answer.status in (403, 422)
+    assert "larger than 8388608 bytes" in str(answer.body)
+    assert "make the object smaller" in str(answer.body)

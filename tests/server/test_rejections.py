@@ -1,5 +1,6 @@
 """Requests that are not reviews: a 4xx with a small JSON body, never a 500."""
 
+import io
 import json
 import logging
 from collections.abc import Callable
@@ -97,6 +98,22 @@ def test_a_body_of_the_maximum_size_is_read_and_one_byte_more_is_a_413(client: C
     padded = body.ljust(MAX_BYTES)
     assert client.post("/mutate", data=padded, content_type=JSON).status_code == 200
     check_rejection(client.post("/mutate", data=f"{padded} ", content_type=JSON), 413)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_an_api_servers_review_that_is_too_large_is_denied_with_its_uid(client: Client, chunked: bool) -> None:
+    """A 413 would reach the user as an internal error."""
+    body = json.dumps(review_in_api_server_order(), separators=(",", ":")).ljust(2 * MAX_BYTES).encode()
+    overrides = {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": "" if chunked else str(len(body))}
+    answer = client.post("/mutate", content_type=JSON, environ_overrides=overrides)
+    response = json.loads(answer.data)["response"]
+    assert (response["uid"], response["allowed"], response["status"]["reason"]) == (builders.UID, False, "PodTooLarge")
+    assert f"larger than {MAX_BYTES} bytes" in response["status"]["message"]
+
+
+def review_in_api_server_order() -> builders.Json:
+    body = builders.body(builders.pod())
+    return {key: body[key] for key in ("kind", "apiVersion", "request")}
 
 
 def test_the_maximum_size_applies_to_a_body_without_a_length(client: Client) -> None:

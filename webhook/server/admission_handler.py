@@ -5,6 +5,7 @@ with its uid, whatever the decision.
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -18,17 +19,23 @@ from webhook.core.admission.decision import Decision
 from webhook.core.admission.review import Review
 from webhook.core.admission_config import AdmissionConfig
 from webhook.dns_names import MAX_LABEL, MAX_SUBDOMAIN
-from webhook.errors import MalformedCall
+from webhook.errors import Denied, FieldError, MalformedCall
 from webhook.observe import admission_metrics, logs
 from webhook.observe.log_rate import LogRate
 from webhook.observe.log_throttle import LogThrottle
-from webhook.server.body_reader import BodyReader
+from webhook.reasons import Reason
+from webhook.server.body_reader import BodyReader, BodyTooLarge
 from webhook.server.rejections import JSON, HttpResponse, reject, reject_method
 
 Decide: TypeAlias = Callable[[Review, AdmissionConfig], Decision]
 
 _MALFORMED_OBJECT = "the object in the review does not match its kind"
 """Logged in place of a message that may quote the object."""
+
+_HEAD = re.compile(
+    rb'\{"kind":"AdmissionReview","apiVersion":"admission\.k8s\.io/v1","request":\{"uid":"([-0-9a-f]{36})"'
+)
+"""The beginning of every review that an API server sends."""
 
 _log = logging.getLogger("modelfit.admission")
 
@@ -50,6 +57,11 @@ class AdmissionHandler:
             return reject_method(environ, "POST")
         try:
             document = self._read_document(environ)
+        except BodyTooLarge as error:
+            head = _HEAD.match(error.head)
+            if head is None:
+                return reject(environ, error.status, str(error))
+            return self._deny_oversized(head[1].decode(), str(error))
         except MalformedCall as error:
             return reject(environ, error.status, str(error))
         started = time.perf_counter()
@@ -83,6 +95,14 @@ class AdmissionHandler:
         except (OSError, ParseException):
             raise MalformedCall("the body is incomplete or its framing is invalid") from None
 
+    def _deny_oversized(self, uid: str, message: str) -> HttpResponse:
+        """A denial of a review that is too large to decode. No object that etcd can store has such a review. For a 413
+        the API server would only report a failed call."""
+        error = FieldError("request", message, "an object that the cluster can store", "make the object smaller")
+        decision = Decision.deny(Denied(Reason.POD_TOO_LARGE, [error]))
+        admission_metrics.count_review(self._webhook, "", False, decision.reason, 0.0)
+        return HttpResponse(200, orjson.dumps(review.build_response(uid, decision)))
+
     def _log_fields(self, parsed: Review, decision: Decision, seconds: float, suppressed: int) -> dict[str, object]:
         """Names only, no content of the object. The message is left out because it may quote the annotation.
         `suppressed` is the number of reviews without a line since the previous line."""
@@ -105,7 +125,7 @@ class AdmissionHandler:
 
     def _internal_error(self, error: Exception, operation: str, uid: str) -> HttpResponse:
         """A denial with the review's uid. Without the uid the API server would only report an invalid response."""
-        if count := self._error_throttle.allow(type(error)):
+        if count := self._error_throttle.allow(type(error).__name__):
             fields = {"uid": uid, "webhook": self._webhook, "count": count}
             _log.exception("admission decision failed", extra={"fields": fields})
         admission_metrics.count_internal_error(self._webhook, operation)

@@ -37,6 +37,18 @@ managedFields) has a third of MAX_VALUES; a review of its update contains it twi
 limit takes 150 MB for a tenth of a second."""
 
 
+HEAD_BYTES = 512
+"""Bytes of a body that is too large that are kept: an API server's review has its uid there."""
+
+
+class BodyTooLarge(MalformedCall):
+    """The body exceeds a limit. `head` is its beginning."""
+
+    def __init__(self, message: str, head: bytes) -> None:
+        self.head = head
+        super().__init__(message, 413)
+
+
 class BodyReader:
     """Reads the bodies of one worker, each of at most `max_bytes`."""
 
@@ -52,7 +64,7 @@ class BodyReader:
         """The decoded body read from `stream`. `content_length` is None for a chunked body. Raises MalformedCall, and
         any error of the stream."""
         if content_length is not None and content_length > self._max_bytes:
-            raise self._too_large()
+            raise self._too_large(stream.read(HEAD_BYTES))
         if content_length is not None and content_length <= SMALL_BYTES:
             return _decode(stream.read(SMALL_BYTES))
         body = _PartialBody()
@@ -78,7 +90,7 @@ class BodyReader:
         body.data += piece
         self.buffered_bytes += len(piece)
         if len(body.data) > self._max_bytes:
-            raise self._too_large()
+            raise self._too_large(body.data)
         while self.buffered_bytes > MAX_BUFFERED_BODIES * self._max_bytes:
             self._remove(max(self._partial_bodies, key=lambda each: len(each.data)))
         _raise_if_evicted(body)
@@ -93,10 +105,12 @@ class BodyReader:
 
     def _check_value_count(self, data: bytearray) -> None:
         if data.count(b",") + data.count(b"{") + data.count(b"[") > self._max_values:
-            raise MalformedCall(f"the body has more than {self._max_values} JSON values, more than any pod has", 413)
+            message = f"the body has more than {self._max_values} JSON values, more than any pod has"
+            raise BodyTooLarge(message, bytes(data[:HEAD_BYTES]))
 
-    def _too_large(self) -> MalformedCall:
-        return MalformedCall(f"the body is larger than {self._max_bytes} bytes (setting maxReviewMebibytes)", 413)
+    def _too_large(self, data: bytes | bytearray) -> BodyTooLarge:
+        message = f"the body is larger than {self._max_bytes} bytes (setting maxReviewMebibytes)"
+        return BodyTooLarge(message, bytes(data[:HEAD_BYTES]))
 
 
 class _PartialBody:
