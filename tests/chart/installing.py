@@ -23,7 +23,7 @@ from testbed.servers import Options
 from testbed.waiting import wait_for
 from tests.chart.helm import Helm
 from tests.chart.matrix import MAX_NAMESPACE
-from tests.chart.rendering import Values
+from tests.chart.rendering import Values, with_image
 from tests.vendors import nvidia
 from tools.generate.chart_values import CHART
 
@@ -55,10 +55,10 @@ class Cluster:
         wait_for(f"namespace {namespace} has its default ServiceAccount", lambda: self.api.find(account))
 
     def helm(self, helm: Helm, *arguments: str, chart: Path | None = None, values: Values | None = None) -> str:
-        """Runs helm in the release's namespace. Raises HelmFailed."""
+        """Runs helm in the release's namespace, `values` with an image. Raises HelmFailed."""
         command = [*arguments, *([str(chart)] if chart else []), "--namespace", self.namespace]
         command += ["--values", "-"] if values is not None else []
-        return helm.run(*command, kubeconfig=self.plane.kubeconfig(), input=json.dumps(values or {}))
+        return helm.run(*command, kubeconfig=self.plane.kubeconfig(), input=json.dumps(with_image(values)))
 
     def install(self, helm: Helm, values: Values, chart: Path = CHART) -> None:
         self.helm(helm, "install", self.release, "--wait", "--timeout", "200s", chart=chart, values=values)

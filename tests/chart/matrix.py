@@ -51,6 +51,10 @@ MATRIX: dict[str, Values] = {
             "enabled": True, "labels": {"release": "prometheus"},
             "alerts": {"enabled": True}, "dashboard": {"enabled": True},
         },
+        "networkPolicy": {
+            "apiServerCIDRs": ["192.0.2.10/32"], "webhookSourceCIDRs": ["192.0.2.0/24", "2001:db8::/64"],
+            "metricsFrom": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}],
+        },
     },
     "monitoring with mode secret": {
         "certificates": {"mode": "secret", "secret": {"name": "own", "caBundle": CA_CERTIFICATE}},

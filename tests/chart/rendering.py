@@ -16,6 +16,15 @@ JsonObject = dict[str, Any]
 
 Values = Mapping[str, object]
 
+REPOSITORY = "registry.example/modelfit"
+
+
+def with_image(values: Values | None) -> JsonObject:
+    """The values with the one that has no default."""
+    values = values or {}
+    image = values.get("image", {})
+    return {**values, "image": {"repository": REPOSITORY, **image} if isinstance(image, dict) else image}
+
 
 @dataclass(frozen=True)
 class Rendered:
@@ -53,8 +62,8 @@ class Rendered:
 def render(
     helm: Helm, values: Values | None = None, *, release: str = "modelfit", namespace: str = "modelfit"
 ) -> Rendered:
-    """Renders a release with its test. Raises HelmFailed. Results are cached."""
-    return _render(helm, json.dumps(values or {}, sort_keys=True), release, namespace)
+    """Renders a release with its test and REPOSITORY. Raises HelmFailed. Results are cached."""
+    return _render(helm, json.dumps(with_image(values), sort_keys=True), release, namespace)
 
 
 def clear_cache() -> None:

@@ -1,4 +1,4 @@
-"""Values that contradict each other fail the rendering with a message; the notes depend on the values."""
+"""Values that are missing or contradict each other fail the rendering with a message; notes depend on the values."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import yaml
 
 from tests.chart.helm import Helm, HelmFailed
 from tests.chart.matrix import CA_CERTIFICATE, MATRIX
-from tests.chart.rendering import Values, render
+from tests.chart.rendering import Values, render, with_image
 from tools.generate.chart_values import CHART
 
 pytestmark = pytest.mark.chart
@@ -20,6 +20,19 @@ OWN: Values = {"name": "own", "caBundle": CA_CERTIFICATE}
 ACME: Values = {"driver": "gpu.acme.example", "deviceClasses": ["gpu.acme.example"]}
 
 CONTRADICTIONS: dict[str, tuple[Values, str]] = {
+    "no image": ({"image": {"repository": ""}}, "image.repository is empty; build the image from the Dockerfile"),
+    "sources without NetworkPolicy": (
+        {"networkPolicy": {"enabled": False, "apiServerCIDRs": ["192.0.2.1/32"]}},
+        "networkPolicy.enabled is false, so nothing limits traffic",
+    ),
+    "sources that exclude Prometheus": (
+        {"networkPolicy": {"webhookSourceCIDRs": ["192.0.2.0/24"]}, "monitoring": {"enabled": True}},
+        "name Prometheus in networkPolicy.metricsFrom",
+    ),
+    "sources on the nodes' network": (
+        {"networkPolicy": {"webhookSourceCIDRs": ["192.0.2.0/24"]}, "webhook": {"hostNetwork": True}},
+        "webhookSourceCIDRs has no effect with webhook.hostNetwork",
+    ),
     "mode secret without name": (
         {"certificates": {"mode": "secret", "secret": {"caBundle": CA_CERTIFICATE}}},
         "certificates.secret.name must name the Secret",
@@ -121,5 +134,5 @@ def render_notes(helm: Helm, values: Values, folder: Path, namespace: str = "mod
         (copy / "templates" / "NOTES.txt").rename(copy / "notes")
         (copy / "templates" / "notes.yaml").write_text('{notes: {{ tpl (.Files.Get "notes") . | toJson }}}')
     arguments = ("template", "modelfit", str(copy), "--namespace", namespace, "--show-only", "templates/notes.yaml")
-    text = helm.run(*arguments, "--values", "-", input=json.dumps(values))
+    text = helm.run(*arguments, "--values", "-", input=json.dumps(with_image(values)))
     return str(yaml.safe_load(text)["notes"]).rstrip()

@@ -9,7 +9,7 @@ import pytest
 from tests.chart import rendering
 from tests.chart.helm import Helm, find_all
 from tests.chart.matrix import MATRIX, MAX_NAMESPACE, MAX_RELEASE
-from tests.chart.rendering import JsonObject, Values, render
+from tests.chart.rendering import JsonObject, Values, render, with_image
 from tests.conftest import Golden
 from tools.generate.chart_values import CHART
 
@@ -30,7 +30,7 @@ each_values = pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX.keys
 
 @each_values
 def test_strict_lint_reports_nothing(every_helm: Helm, values: Values) -> None:
-    output = every_helm.run("lint", "--strict", str(CHART), "--values", "-", input=json.dumps(values))
+    output = every_helm.run("lint", "--strict", str(CHART), "--values", "-", input=json.dumps(with_image(values)))
     assert "0 chart(s) failed" in output
     assert "[WARNING]" not in output
 

@@ -91,6 +91,30 @@ def test_egress_is_denied_for_the_webhook_and_limited_to_the_api_server_for_the_
     assert _named_ports(controller) == {"metrics"} <= _container_ports(rendered.one("Deployment", "-controller"))
 
 
+def test_traffic_is_limited_to_the_given_sources_and_targets(helm: Helm) -> None:
+    prometheus = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    sources = {
+        "apiServerPorts": [6443],
+        "apiServerCIDRs": ["192.0.2.10/32", "2001:db8::1/128"],
+        "webhookSourceCIDRs": ["192.0.2.0/24"],
+        "metricsFrom": [prometheus],
+    }
+    rendered = render(helm, {"networkPolicy": sources})
+    webhook, controller = (rendered.one("NetworkPolicy", each)["spec"] for each in ("-webhook", "-controller"))
+    assert webhook["ingress"] == [
+        {"from": [{"ipBlock": {"cidr": "192.0.2.0/24"}}, prometheus], "ports": [{"protocol": "TCP", "port": "https"}]}
+    ]
+    assert controller["ingress"] == [{"from": [prometheus], "ports": [{"protocol": "TCP", "port": "metrics"}]}]
+    assert controller["egress"] == [
+        {
+            "to": [{"ipBlock": {"cidr": "192.0.2.10/32"}}, {"ipBlock": {"cidr": "2001:db8::1/128"}}],
+            "ports": [{"protocol": "TCP", "port": 6443}],
+        }
+    ]
+    for open_to_all in (render(helm).one("NetworkPolicy", each)["spec"] for each in ("-webhook", "-controller")):
+        assert all("from" not in rule for rule in open_to_all["ingress"])
+
+
 def _named_ports(policy: JsonObject) -> set[str]:
     return {port["port"] for rule in policy["ingress"] for port in rule["ports"]}
 

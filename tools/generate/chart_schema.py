@@ -33,6 +33,10 @@ DEFINITIONS: dict[str, Schema] = {
     "objects": {"type": "array", "items": {"type": "object"}},
     "objectName": {"type": "string", "pattern": f"^({dns_names.SUBDOMAIN})?$", "maxLength": dns_names.MAX_SUBDOMAIN},
     "namespace": {"type": "string", "pattern": f"^{dns_names.LABEL}$", "maxLength": dns_names.MAX_LABEL},
+    "cidr": {
+        "type": "string",
+        "pattern": r"^([0-9]{1,3}(\.[0-9]{1,3}){3}/([0-9]|[12][0-9]|3[0-2])|[0-9a-fA-F:]+/[0-9]{1,3})$",
+    },
     "port": {"type": "integer", "minimum": 1, "maximum": 65535},
     # The pods run without the capability to listen below 1024.
     "unprivilegedPort": {"type": "integer", "minimum": 1024, "maximum": 65535},

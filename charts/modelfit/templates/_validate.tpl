@@ -1,6 +1,10 @@
-{{/* Fails on values that contradict each other, with all errors at once. values.schema.json checks single values. */}}
+{{/* Fails on values that are missing or contradict each other, with all errors at once. values.schema.json checks single
+     values. */}}
 {{- define "modelfit.validate" -}}
 {{- $errors := list -}}
+{{- if not .Values.image.repository -}}
+{{- $errors = append $errors "image.repository is empty; build the image from the Dockerfile, push it to your registry and set its name, such as registry.example/modelfit" -}}
+{{- end -}}
 {{- $c := .Values.certificates -}}
 {{- if eq $c.mode "secret" -}}
   {{- if not $c.secret.name -}}
@@ -23,6 +27,17 @@
 {{- end -}}
 {{- if and .Values.monitoring.alerts.enabled (not .Values.monitoring.enabled) -}}
   {{- $errors = append $errors "monitoring.alerts.enabled is true but monitoring.enabled is not, so nothing is scraped and ModelfitWebhookDown always fires; if you scrape by other means, apply files/alerts yourself" -}}
+{{- end -}}
+{{- with .Values.networkPolicy -}}
+{{- if and (not .enabled) (or .apiServerCIDRs .webhookSourceCIDRs .metricsFrom) -}}
+  {{- $errors = append $errors "networkPolicy.enabled is false, so nothing limits traffic to networkPolicy.apiServerCIDRs, webhookSourceCIDRs or metricsFrom; enable it or leave them empty" -}}
+{{- end -}}
+{{- if and .webhookSourceCIDRs (not .metricsFrom) $.Values.monitoring.enabled -}}
+  {{- $errors = append $errors "networkPolicy.webhookSourceCIDRs closes the webhook's port, which also has its metrics, to Prometheus; name Prometheus in networkPolicy.metricsFrom" -}}
+{{- end -}}
+{{- if and .webhookSourceCIDRs $.Values.webhook.hostNetwork -}}
+  {{- $errors = append $errors "networkPolicy.webhookSourceCIDRs has no effect with webhook.hostNetwork: a NetworkPolicy does not apply to pods in the nodes' network; use the nodes' firewall" -}}
+{{- end -}}
 {{- end -}}
 {{- $config := .Values.config | default dict -}}
 {{- $own := $config.profiles | default dict -}}
@@ -47,6 +62,6 @@
 {{- end -}}
 {{- end -}}
 {{- if $errors -}}
-{{- fail (printf "\n\nmodelfit: these values contradict each other:\n- %s\n" (join "\n- " $errors)) -}}
+{{- fail (printf "\n\nmodelfit: these values cannot be installed:\n- %s\n" (join "\n- " $errors)) -}}
 {{- end -}}
 {{- end -}}
