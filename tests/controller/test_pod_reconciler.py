@@ -9,11 +9,11 @@ from tests.controller.scripted_api import ScriptedApi
 from webhook.cluster.api_errors import ApiError, ErrorReason, Scope
 from webhook.cluster.discovery import ResourceApi
 from webhook.controller.events import Recorder
-from webhook.controller.pod_reconciler import EXPECTATION_SECONDS, REPEAT_SECONDS, Expectations, Listers, PodReconciler
+from webhook.controller.pod_reconciler import EXPECTATION_SECONDS, Expectations, Listers, PodReconciler
 from webhook.controller.results import Result
 from webhook.core.admission.exemptions import NamespaceScope
 from webhook.json_tree import JsonObject
-from webhook.observe.log_throttle import LogThrottle
+from webhook.observe.log_throttle import INTERVAL_SECONDS, LogThrottle
 from webhook.settings import Settings
 
 CLAIMS = "/apis/resource.k8s.io/{}/namespaces/models/resourceclaims"
@@ -155,11 +155,11 @@ def test_repeated_failures_of_a_namespace_are_one_log_line_with_a_count(
     fixture: Fixture, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(fixture.reconciler, "_throttle", LogThrottle(REPEAT_SECONDS, lambda: now[0]))
+    monkeypatch.setattr(fixture.reconciler, "_throttle", LogThrottle(lambda: now[0]))
     quota, invalid = (ApiError(reason, "x") for reason in (ErrorReason.QUOTA_EXCEEDED, ErrorReason.INVALID))
     for error in (*[quota] * 100, invalid, invalid):
         fixture.reconcile(error)
-    now[0] += REPEAT_SECONDS
+    now[0] += INTERVAL_SECONDS
     fixture.reconcile(quota)
     lines = [record.__dict__["fields"] for record in caplog.records]
     assert [(line["reason"], line["count"]) for line in lines] == [

@@ -12,7 +12,7 @@ class Clock:
 
 def test_the_first_event_is_allowed_and_later_ones_are_counted_until_the_interval_ends() -> None:
     clock = Clock()
-    throttle = LogThrottle(now=clock)
+    throttle = LogThrottle(clock)
     assert [throttle.allow(404) for _ in range(1000)] == [1] + [0] * 999
     clock.now += INTERVAL_SECONDS - 1
     assert throttle.allow(404) == 0
@@ -24,13 +24,13 @@ def test_the_first_event_is_allowed_and_later_ones_are_counted_until_the_interva
 
 
 def test_each_kind_has_its_own_interval() -> None:
-    throttle = LogThrottle(now=Clock())
+    throttle = LogThrottle(Clock())
     assert [throttle.allow(kind) for kind in (400, 404, 400, 415, 404)] == [1, 1, 0, 1, 0]
 
 
 def test_kinds_without_recent_lines_are_forgotten() -> None:
     clock = Clock()
-    throttle = LogThrottle(30, clock)
+    throttle = LogThrottle(clock)
     for number in range(20 * MAX_KINDS):
         assert throttle.allow(number) == 1
         assert throttle.allow(number) == 0

@@ -19,6 +19,7 @@ from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.controller import controller_metrics
 from webhook.errors import truncate
 from webhook.json_tree import JsonObject
+from webhook.observe.log_throttle import LogThrottle
 
 REPEAT_SECONDS = 300.0
 """Minimum seconds between two Events of the same pod and reason."""
@@ -69,6 +70,7 @@ class Recorder:
     def __init__(self, api: Api, instance: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._api, self._instance, self._clock = api, instance, clock
         self._lock = threading.Lock()
+        self._throttle = LogThrottle(clock)
         self._last: dict[tuple[str, str], _LastEvent] = {}
         self._bucket = TokenBucket(BURST, PER_SECOND, clock())
         self._namespace_buckets: dict[str, TokenBucket] = {}
@@ -84,8 +86,10 @@ class Recorder:
             self._write(body)
         except ApiError as error:
             controller_metrics.count_event(reason, "failed")
-            fields = {**namespace_and_name(pod), "reason": reason, "error": str(error)}
-            _log.warning("failed to write Event", extra={"fields": fields})
+            failures = self._throttle.allow((str(pod.get("namespace")), error.reason))
+            if failures:
+                fields = {**namespace_and_name(pod), "reason": reason, "error": str(error), "count": failures}
+                _log.warning("failed to write Event", extra={"fields": fields})
             self._forget(str(pod.get("uid")), reason)
             return False
         controller_metrics.count_event(reason, "written")

@@ -16,7 +16,7 @@ from webhook.controller import controller_metrics, object_metadata, pod_warnings
 from webhook.controller.certificate_reconciler import CertificateReconciler
 from webhook.controller.events import Recorder
 from webhook.controller.namespace_scopes import ScopeLister
-from webhook.controller.pod_reconciler import REPEAT_SECONDS, Listers, PodReconciler
+from webhook.controller.pod_reconciler import Listers, PodReconciler
 from webhook.controller.results import Result
 from webhook.controller.uninjected_pods import UNFINISHED, UninjectedPodScanner
 from webhook.controller.work_queue import WorkQueue
@@ -64,7 +64,7 @@ class Controller:
         self._stop = threading.Event()
         self._rediscover = threading.Event()
         self._queue = WorkQueue(options.workers)
-        self._throttle = LogThrottle(REPEAT_SECONDS)
+        self._throttle = LogThrottle()
         self._resource = ResourceApi(api)
         recorder = Recorder(api, options.identity)
         excluded_namespaces = options.excluded_namespaces | {options.namespace}

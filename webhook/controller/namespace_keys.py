@@ -9,8 +9,10 @@ FIRST_SECONDS = 0.25
 MAX_SECONDS = 60.0
 """Maximum back-off of a key. A key that waits with others for its namespace is tried about as often."""
 PROBE_SECONDS = 5.0
-"""Maximum time between two probes of a namespace in which many keys wait, and of one with keys that were never tried:
-a pod that fits is not delayed for long by others that do not."""
+"""Maximum back-off of a namespace in which many keys wait: each is tried in turn."""
+NEW_SECONDS = 2.0
+"""Maximum back-off of a namespace before a key that was never tried: a pod that fits waits for others that do not, but
+not for long, and each pod soon has an Event."""
 FREED_SECONDS = 0.5
 """Delay of the probe after an object of the namespace was deleted: the quota controller needs a moment to count."""
 
@@ -51,7 +53,7 @@ class Flow:
         """Counts a failure. Returns the seconds until the next probe."""
         self.failures += 1
         self.failed = now
-        maximum = PROBE_SECONDS
+        maximum = NEW_SECONDS
         if self.kind is FlowKind.REFUSED:
             maximum = max(PROBE_SECONDS, MAX_SECONDS / max(1, len(self.keys)))
         return Backoff(FIRST_SECONDS, maximum).delay(self.failures)

@@ -28,9 +28,6 @@ from webhook.observe.log_throttle import LogThrottle
 EXPECTATION_SECONDS = 30.0
 """Seconds for which a created claim counts as existing before the watch reports it."""
 
-REPEAT_SECONDS = 30.0
-"""Minimum seconds between two log lines of failures in the same namespace for the same reason."""
-
 _log = logging.getLogger("modelfit.reconciler")
 
 
@@ -53,7 +50,7 @@ class PodReconciler:
         self._api, self._resource, self._config = api, resource, config
         self._listers, self._recorder = listers, recorder
         self._expectations = Expectations()
-        self._throttle = LogThrottle(REPEAT_SECONDS)
+        self._throttle = LogThrottle()
 
     def reconcile(self, key: str) -> Result:
         """Reconciles the pod `namespace/name`."""
