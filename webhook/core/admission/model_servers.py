@@ -102,11 +102,13 @@ _IMAGES = re.compile("|".join(rf"(?:.*/)?(?:{server.images})" for server in MODE
 _COMMANDS = tuple(command for server in MODEL_SERVERS for command in server.commands)
 
 
-def is_model_server(name: str, image: str, command_line: str) -> bool:
-    """Whether a container plainly runs a model server. `command_line` has command and arguments, with one space between
-    words."""
-    if name in MAIN_CONTAINERS or (len(image) <= MAX_IMAGE and _IMAGES.fullmatch(_path(image))):
-        return True
+def is_server_image(name: str, image: str) -> bool:
+    """Whether the container's name or image is that of a model server."""
+    return name in MAIN_CONTAINERS or (len(image) <= MAX_IMAGE and _IMAGES.fullmatch(_path(image)) is not None)
+
+
+def is_server_command(command_line: str) -> bool:
+    """Whether the command line starts a model server. It has command and arguments, with one space between words."""
     # Faster than one regular expression: a peer may send many long command lines.
     return any(command in command_line and _has_words(command_line, command) for command in _COMMANDS)
 

@@ -53,12 +53,9 @@ class Container:
     def command_line(self) -> str:
         """Command and arguments with one space between words, MAX_COMMAND_LINE characters of them. Malformed ones are
         left out: only hints are read from it."""
-        texts, length = [], 0
-        for part in (*get_list(self.body, "command"), *get_list(self.body, "args")):
-            if length < MAX_COMMAND_LINE and isinstance(part, str):
-                texts += part[: MAX_COMMAND_LINE - length].split()
-                length += len(part) + 1
-        return " ".join(texts)
+        parts = (*get_list(self.body, "command"), *get_list(self.body, "args"))
+        text = " ".join([part for part in parts if isinstance(part, str)])
+        return " ".join(text[:MAX_COMMAND_LINE].split())
 
     @property
     def environment(self) -> Sequence[object]:

@@ -65,7 +65,8 @@ def _choose_candidate(pod: Pod, default: str | None, use_first: bool) -> Choice:
     if len(pod.containers) == 1:
         return Choice(pod.containers)
     candidates = [each for each in pod.containers if not known_sidecars.is_sidecar(each.name, each.image)]
-    candidates = [each for each in candidates if _is_server(each)] or candidates
+    if len(candidates) > 1:
+        candidates = [each for each in candidates if _is_server(each)] or candidates
     chosen = [each for each in candidates if each.name == default] or candidates
     if len(chosen) == 1:
         return Choice(chosen)
@@ -100,7 +101,9 @@ def _other_servers(pod: Pod, chosen: Container) -> list[str]:
 
 
 def _is_server(container: Container) -> bool:
-    return model_servers.is_model_server(container.name, container.image, container.command_line)
+    if model_servers.is_server_image(container.name, container.image):
+        return True
+    return model_servers.is_server_command(container.command_line)
 
 
 def _find(names: list[str], containers: Sequence[Container], field: str, annotation: str) -> list[Container]:
