@@ -6,7 +6,13 @@ import pytest
 
 from webhook.reasons import DENIAL_REASONS, Reason
 
-FORBIDDEN = {Reason.NODE_NAME_SET, Reason.DEVICE_PLUGIN_REQUEST, Reason.ALIAS_TAKEN, Reason.NOT_INJECTED}
+FORBIDDEN = {
+    Reason.NODE_NAME_SET,
+    Reason.DEVICE_PLUGIN_REQUEST,
+    Reason.ALIAS_TAKEN,
+    Reason.NOT_INJECTED,
+    Reason.INJECTION_CHANGED,
+}
 
 
 @pytest.mark.parametrize("reason", Reason)

@@ -38,6 +38,7 @@ class Reason(StrEnum):
     DEVICE_PLUGIN_REQUEST = "DevicePluginRequest"
     ALIAS_TAKEN = "AliasTaken"
     NOT_INJECTED = "NotInjected"
+    INJECTION_CHANGED = "InjectionChanged"
 
     @property
     def code(self) -> int:
@@ -45,7 +46,15 @@ class Reason(StrEnum):
         return 403 if self in _FORBIDDEN else 422
 
 
-_FORBIDDEN = frozenset({Reason.NODE_NAME_SET, Reason.DEVICE_PLUGIN_REQUEST, Reason.ALIAS_TAKEN, Reason.NOT_INJECTED})
+_FORBIDDEN = frozenset(
+    {
+        Reason.NODE_NAME_SET,
+        Reason.DEVICE_PLUGIN_REQUEST,
+        Reason.ALIAS_TAKEN,
+        Reason.NOT_INJECTED,
+        Reason.INJECTION_CHANGED,
+    }
+)
 
 DENIAL_REASONS = _FORBIDDEN | {
     Reason.INVALID_MODEL_FIT,

@@ -132,8 +132,10 @@ def test_a_copy_without_annotations_calls_the_mutating_webhook_only(
         pytest.param(ANNOTATED, CHANGED, True, id="changed"),
         pytest.param(PLAIN, ANNOTATED, True, id="added"),
         pytest.param(EMPTY_METADATA, ANNOTATED, True, id="added to none"),
-        pytest.param(ANNOTATED, PLAIN, False, id="removed"),
+        pytest.param(ANNOTATED, PLAIN, True, id="removed"),
         pytest.param(ANNOTATED, DELETED, False, id="deleted"),
+        pytest.param(PLAIN, EMPTY_METADATA, False, id="not annotated"),
+        pytest.param(PLAIN, {"metadata": {"labels": {constants.INJECT: "disabled"}}}, False, id="not injected"),
     ],
 )
 def test_an_update_calls_the_webhook_only_if_it_changes_the_annotation(
@@ -141,6 +143,61 @@ def test_an_update_calls_the_webhook_only_if_it_changes_the_annotation(
 ) -> None:
     (hook,) = pod_hooks(helm, CONFIGURATION_KINDS[1])
     assert matches(hook, "UPDATE", new, old) is called
+
+
+SET_BY_US: JsonObject = {
+    "annotations": {constants.CLAIM: CLAIM, constants.RESOURCES: "{}", constants.INJECTED_INTO: "a/b"},
+    "labels": {constants.INJECTED: constants.INJECTED_TRUE},
+}
+
+
+@pytest.mark.parametrize("others", [{}, {"a": "b"}, {constants.MODEL_FIT: "{}"}], ids=str)
+@pytest.mark.parametrize(
+    ("field", "key"), [(field, key) for field, values in SET_BY_US.items() for key in values], ids=str
+)
+def test_an_update_of_what_the_webhook_sets_calls_it_and_is_denied(
+    helm: Helm, field: str, key: str, others: dict[str, str]
+) -> None:
+    (hook,) = pod_hooks(helm, CONFIGURATION_KINDS[1])
+    injected = {**SET_BY_US, "annotations": SET_BY_US["annotations"] | others}
+    removed = {**injected, field: {name: value for name, value in injected[field].items() if name != key}}
+    long = "x" * 200
+    injected = {**injected, field: injected[field] | {key: f"{long}1"}}
+    changed = {**injected, field: injected[field] | {key: f"{long}2"}}
+    none: JsonObject = {"annotations": others} if others else {}
+    for before, after in (
+        (injected, removed),
+        (injected, changed),
+        (none, {**none, field: none.get(field, {}) | {key: "x"}}),
+    ):
+        old, new = ({"metadata": metadata, "spec": {}} for metadata in (before, after))
+        assert matches(hook, "UPDATE", new, old)
+        assert builders.validate(new, operation="UPDATE", old=old).reason == Reason.INJECTION_CHANGED
+        deleted = {**new, "metadata": {**new["metadata"], "deletionTimestamp": "2030-01-01T00:00:00Z"}}
+        assert not matches(hook, "UPDATE", deleted, old)
+        assert builders.validate(deleted, operation="UPDATE", old=old).allowed
+        assert not matches(hook, "UPDATE", new, new)
+        assert builders.validate(new, operation="UPDATE", old=new).allowed
+
+
+def test_an_exempt_pod_with_the_injected_label_cannot_become_one_that_is_not_exempt(helm: Helm) -> None:
+    (hook,) = pod_hooks(helm, CONFIGURATION_KINDS[1])
+    labels = {constants.INJECTED: constants.INJECTED_TRUE}
+    old = {"metadata": {"labels": labels | {constants.INJECT: constants.INJECT_DISABLED}}, "spec": {}}
+    for now in ({}, {constants.INJECT: "enabled"}):
+        new = {"metadata": {"labels": labels | now}, "spec": {}}
+        assert matches(hook, "UPDATE", new, old)
+        assert builders.validate(new, operation="UPDATE", old=old).reason == Reason.INJECTION_CHANGED
+        # The other direction takes a pod out of the controller's reach.
+        assert builders.validate(old, operation="UPDATE", old=new).allowed
+
+
+def test_only_included_namespaces_are_selected_if_there_are_any(helm: Helm) -> None:
+    rendered = render(helm, {"admission": {"includedNamespaces": ["team", "kube-system"]}})
+    for kind in CONFIGURATION_KINDS:
+        for hook in rendered.one(kind)["webhooks"]:
+            for name, expected in (("team", True), ("other", False), ("kube-system", False)):
+                assert selected(hook["namespaceSelector"], {"kubernetes.io/metadata.name": name}) is expected
 
 
 def test_the_workload_rules_match_the_kinds_that_the_core_supports(helm: Helm) -> None:
@@ -306,10 +363,10 @@ def workloads_hook(helm: Helm) -> JsonObject:
 
 
 def selected(selector: JsonObject, labels: dict[str, str]) -> bool:
-    """Evaluates a label selector; only the operator that the chart uses."""
+    """Evaluates a label selector; only the operators that the chart uses."""
     for requirement in selector["matchExpressions"]:
-        assert requirement["operator"] == "NotIn"
-        if labels.get(requirement["key"]) in requirement["values"]:
+        assert requirement["operator"] in ("In", "NotIn")
+        if (labels.get(requirement["key"]) in requirement["values"]) is (requirement["operator"] == "NotIn"):
             return False
     return True
 

@@ -37,6 +37,7 @@ OTHER: dict[str, object] = {
     "admission.failurePolicy": "Ignore",
     "admission.workloads.failurePolicy": "Fail",
     "admission.excludedNamespaces": ["other"],
+    "admission.includedNamespaces": ["other"],
     "service.ipFamilyPolicy": "SingleStack",
     "listenAddress": "::",
     "networkPolicy.apiServerPorts": [1234],

@@ -36,7 +36,7 @@ class Settings(Group):
     `extendedResourceName` of your DeviceClasses, such as `example.com/gpu`. At most 64. Default none."""
     max_devices_per_pod: int = Field(default=32, ge=1, le=32)
     """Largest device count of a pod. The webhook denies a larger number and leaves larger counts out of `auto`; the
-    controller creates no claim for one. Default 32, the largest that Kubernetes allocates to a claim."""
+    controller creates no claim for one. Kubernetes allocates at most 32 devices to a claim. Default 32."""
     ambiguous_containers: Literal["deny", "first"] = "deny"
     """What to do with a pod of which several containers may run the model, if neither `llmfit.ai/containers` nor
     `kubectl.kubernetes.io/default-container` names one. `deny`: the pod is denied and the message names the containers.
@@ -73,7 +73,7 @@ class Settings(Group):
 
     included_namespaces: list[Namespace] = Field(default_factory=list)
     """Namespaces whose pods are injected, except excluded ones. In others the API server does not call the webhook, and
-    the controller creates no claims and reports no uninjected pods. Default: empty, which means all."""
+    the controller creates no claims and reports no uninjected pods. Empty means all. Default none."""
     excluded_namespaces: list[Namespace] = Field(default_factory=lambda: ["kube-system"])
     """Namespaces in which the API server does not call the webhook. The controller creates no claims and reports no
     uninjected pods there. The controller's own namespace and namespaces labelled `llmfit.ai/inject: disabled` are

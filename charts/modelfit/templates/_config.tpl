@@ -2,6 +2,9 @@
 {{- define "modelfit.config" -}}
 {{- $config := deepCopy (.Values.config | default dict) -}}
 {{- $_ := set $config "excludedNamespaces" (prepend (.Values.admission.excludedNamespaces | default list) "kube-system" | uniq) -}}
+{{- with .Values.admission.includedNamespaces -}}
+{{- $_ := set $config "includedNamespaces" . -}}
+{{- end -}}
 {{- if eq .Values.certificates.mode "controller" -}}
 {{- $own := dict
       "secret" (include "modelfit.secret.name" .)

@@ -75,6 +75,10 @@ def _unannotated_warnings(pod: Pod) -> Iterator[str]:
 def validate(review: Review, config: AdmissionConfig) -> Decision:
     """Whether a pod that is created or updated may be stored."""
     pod = pods.from_object(review.required_object())
+    if review.operation == "UPDATE":
+        changed = list(pod_rules.changed_injection(pods.from_object(review.old_object or {}), pod))
+        if changed:
+            return Decision.deny(Denied(Reason.INJECTION_CHANGED, changed))
     exemption = pod.find_exemption()
     if exemption:
         return Decision.allow(exemption)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from webhook import constants
-from webhook.core.admission import gpu_resources, pods, target_containers
+from webhook.core.admission import exemptions, gpu_resources, pods, target_containers
 from webhook.core.admission.pods import Container, Pod
 from webhook.core.claims import claim_names
 from webhook.core.claims.device_request import annotation_path
@@ -131,6 +131,29 @@ def missing_parts(pod: Pod, containers: Sequence[Container]) -> Iterator[FieldEr
         if not target_containers.references_claim(container):
             field = f"{container.field}.resources.claims"
             yield FieldError(field, f"no reference to {constants.ALIAS}", "one in every target container", hint)
+
+
+def changed_injection(old: Pod, new: Pod) -> Iterator[FieldError]:
+    """An error for each label and annotation of the webhook's that an update changes, adds or removes, and for the end
+    of an exemption: the webhook sets them at creation, and the controller acts on pods that have them. A pod that is
+    being deleted may be changed, so that its finalizers can always be removed."""
+    if new.metadata.get("deletionTimestamp"):
+        return
+    hint = "only the webhook sets it, at creation: delete the pod and create it again"
+    changes = [(f"metadata.labels[{constants.INJECTED}]", old.labels, new.labels, constants.INJECTED)]
+    changes += [
+        (annotation_path(key), old.annotations, new.annotations, key)
+        for key in (constants.CLAIM, constants.RESOURCES, constants.INJECTED_INTO)
+    ]
+    for field, before, after, key in changes:
+        if before.get(key) != after.get(key):
+            value, expected = (quote(texts[key]) if key in texts else "none" for texts in (after, before))
+            yield FieldError(field, value, expected, hint)
+    was_exempt = exemptions.is_disabled(old.metadata) and not exemptions.is_disabled(new.metadata)
+    if was_exempt and constants.INJECTED in new.labels:
+        field = f"metadata.labels[{constants.INJECT}]"
+        expected = quote(constants.INJECT_DISABLED)
+        yield FieldError(field, "removed from a pod that was exempt", expected, "delete the pod and create it again")
 
 
 def stale_claim(entry: Mapping[str, object] | None) -> Iterator[str]:

@@ -18,6 +18,12 @@ matchPolicy: Equivalent
 # The control plane and the webhook itself must start without the webhook.
 namespaceSelector:
   matchExpressions:
+    {{- with .root.Values.admission.includedNamespaces }}
+    - key: kubernetes.io/metadata.name
+      operator: In
+      values:
+        {{- toYaml . | nindent 8 }}
+    {{- end }}
     - key: kubernetes.io/metadata.name
       operator: NotIn
       values:
@@ -31,7 +37,8 @@ namespaceSelector:
 {{- end -}}
 
 {{/* Fields of a webhook for pods: (dict "root" $ "path" "/mutate"). Ends with the first match condition, so that the
-     caller can append others. With "entries" true, pods that name a claim under the alias match too. */}}
+     caller can append others. With "entries" true, pods that name a claim under the alias match too; else all
+     updates do. */}}
 {{- define "modelfit.admission.pods" -}}
 {{ include "modelfit.admission.common" (merge (dict "failurePolicy" .root.Values.admission.failurePolicy) .) }}
 objectSelector:
@@ -47,10 +54,11 @@ matchConditions:
       (has(object.spec) && has(object.spec.resourceClaims) &&
       object.spec.resourceClaims.exists(claim, claim.name == 'modelfit')))
   {{- else }}
-  # Pods without the annotation do not depend on the webhook.
+  # Pods without the annotation do not depend on the webhook, except for updates of what the webhook has set; see below.
   - name: annotated
     expression: >-
-      object != null && has(object.metadata.annotations) && 'llmfit.ai/model-fit' in object.metadata.annotations
+      object != null && (request.operation == 'UPDATE' ||
+      (has(object.metadata.annotations) && 'llmfit.ai/model-fit' in object.metadata.annotations))
   {{- end }}
 {{- end -}}
 
