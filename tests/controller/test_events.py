@@ -104,10 +104,25 @@ def test_the_events_of_a_namespace_have_a_rate_limit(clock: Clock) -> None:
     recorder = Recorder(ScriptedApi().api, "host", clock)
     assert write_events(recorder, "a") == NAMESPACE_BURST
     assert recorder.warn(pod_metadata(uid="other"), "Forbidden", "x")
-    for second in range(30):
-        clock.now += 1
-        assert write_events(recorder, f"b{second}") == NAMESPACE_PER_SECOND
-        assert recorder.warn(pod_metadata(uid=f"other {second}", namespace=f"other {second}"), "Forbidden", "x")
+    for round_ in range(30):
+        clock.now += 1 / NAMESPACE_PER_SECOND
+        assert write_events(recorder, f"b{round_}") == 1
+        assert recorder.warn(pod_metadata(uid=f"other {round_}", namespace=f"other {round_}"), "Forbidden", "x")
+
+
+@pytest.mark.parametrize("noisy", [5, 15, 40])
+def test_noisy_namespaces_do_not_use_up_the_events_of_quiet_ones(noisy: int, clock: Clock) -> None:
+    """Also if they write as much as they may, once a second or whenever they can."""
+    recorder = Recorder(ScriptedApi().api, "host", clock)
+    written = write_events(recorder, "a", namespaces=noisy)
+    for round_ in range(600):
+        clock.now += 0.25
+        if round_ > 8:
+            quiet = pod_metadata(uid=f"quiet {round_}", namespace=f"quiet {round_ % 300}")
+            assert recorder.warn(quiet, "Forbidden", "x"), round_
+        written += write_events(recorder, f"b{round_}", pods=4 * noisy, namespaces=noisy)
+    assert written > noisy
+    assert written <= BURST + 150 * min(PER_SECOND, noisy * NAMESPACE_PER_SECOND) + noisy * NAMESPACE_BURST
 
 
 def test_dropping_namespaces_from_memory_does_not_raise_their_limit(clock: Clock) -> None:
