@@ -10,7 +10,7 @@ from pathlib import Path
 from flask import Flask, Response
 
 from webhook.observe import logs
-from webhook.server.gunicorn_server import Server, listen
+from webhook.server.gunicorn_server import CertificateFiles, Server, listen
 from webhook.settings import Settings
 
 CONSTANT = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"","allowed":true}}'
@@ -19,7 +19,7 @@ CONSTANT = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","respo
 class BareServer(Server):
     """The webhook's server with another application."""
 
-    certificate_files: tuple[Path, Path]
+    certificate_files: CertificateFiles
     use_stock_worker = False
 
     def load_config(self) -> None:
@@ -27,8 +27,8 @@ class BareServer(Server):
         super().load_config()
         if self.use_stock_worker:
             self.cfg.set("worker_class", "gevent")
-            self.cfg.set("certfile", str(self.certificate_files[0]))
-            self.cfg.set("keyfile", str(self.certificate_files[1]))
+            self.cfg.set("certfile", str(self.certificate_files.certificate))
+            self.cfg.set("keyfile", str(self.certificate_files.key))
 
     def load(self) -> Flask:
         """The application."""
@@ -43,7 +43,7 @@ def main() -> None:
     settings = Settings.model_validate({"drainSeconds": 0})
     logs.configure("error")
     # Class attributes, because the base class's constructor loads the configuration.
-    BareServer.certificate_files = (Path(certificate), Path(key))
+    BareServer.certificate_files = CertificateFiles(Path(certificate), Path(key))
     BareServer.use_stock_worker = bool(stock)
     BareServer(settings, int(workers), listen("127.0.0.1", int(port)), BareServer.certificate_files).run()
 

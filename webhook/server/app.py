@@ -1,7 +1,7 @@
 """The WSGI application: `/mutate` and `/validate` go to the admission handlers, all other paths to Flask."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -12,6 +12,7 @@ from webhook.core.admission import decide
 from webhook.core.admission_config import AdmissionConfig
 from webhook.errors import quote
 from webhook.observe import admission_metrics
+from webhook.server import client_authentication
 from webhook.server.admission_handler import AdmissionHandler
 from webhook.server.body_reader import BodyReader
 from webhook.server.rejections import reject, reject_method
@@ -20,14 +21,20 @@ from webhook.server.wsgi import Application
 _STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
 
-def create_app(config: AdmissionConfig, max_review_bytes: int, is_ready: Callable[[], bool]) -> Application:
-    """The application. `max_review_bytes` limits a request's body; /readyz calls `is_ready`."""
+def create_app(
+    config: AdmissionConfig,
+    max_review_bytes: int,
+    is_ready: Callable[[], bool],
+    client_names: Collection[str] | None = None,
+) -> Application:
+    """The application. `max_review_bytes` limits a request's body; /readyz calls `is_ready`. `client_names`: reviews
+    need a client certificate with one of these names, or any if empty; None: they need none."""
     bodies = BodyReader(max_review_bytes)
     handlers = {
         "/mutate": AdmissionHandler("mutate", decide.mutate, config, bodies),
         "/validate": AdmissionHandler("validate", decide.validate, config, bodies),
     }
-    return Router(handlers, _create_flask_app(is_ready))
+    return Router(handlers, _create_flask_app(is_ready), client_names)
 
 
 class Router:
@@ -37,16 +44,23 @@ class Router:
     through Flask.
     """
 
-    def __init__(self, handlers: Mapping[str, AdmissionHandler], fallback: Application) -> None:
+    def __init__(
+        self,
+        handlers: Mapping[str, AdmissionHandler],
+        fallback: Application,
+        client_names: Collection[str] | None,
+    ) -> None:
         self._handlers = handlers
         self._fallback = fallback
+        self._client_names = client_names
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
         """PEP 3333."""
         handler = self._handlers.get(environ["PATH_INFO"])
         if handler is None:
             return self._fallback(environ, start_response)
-        status, body, headers = handler.handle(environ)
+        error = "" if self._client_names is None else client_authentication.find_error(environ, self._client_names)
+        status, body, headers = reject(environ, 403, error) if error else handler.handle(environ)
         start_response(_STATUS_LINES[status], list(headers))
         return [body]
 

@@ -10,6 +10,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable
+from ssl import CERT_NONE
 from typing import Any
 
 import gevent
@@ -23,6 +24,7 @@ from gunicorn.http.unreader import SocketUnreader
 
 from webhook.observe import admission_metrics
 from webhook.server import limits, wsgi
+from webhook.server.client_authentication import CLIENT_NAMES, certificate_names
 from webhook.server.wsgi import Application
 
 _log = logging.getLogger("modelfit.connection")
@@ -110,6 +112,8 @@ class Connection:
                 with contextlib.suppress(OSError):
                     Socket.send(self._socket, _NOT_TLS)
             return _fail("handshake")
+        if context.verify_mode is not CERT_NONE and (certificate := tls.getpeercert()):
+            self._environ[CLIENT_NAMES] = certificate_names(certificate)
         self._parser = RequestParser(self._cfg, tls, self._peer)
         self._unreader = RequestUnreader(tls, lambda: self._start_phase(limits.REQUEST_SECONDS))
         self._parser.unreader = self._unreader

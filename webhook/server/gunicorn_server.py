@@ -71,17 +71,27 @@ class SignalSafeArbiter(Arbiter):  # type: ignore[misc]
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
+@dataclass(frozen=True)
+class CertificateFiles:
+    """PEM files: the serving certificate, its key, and the CA of the clients that may send reviews (None: anyone may).
+    `client_names`: names of which a client's certificate must have one; empty: any name."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+    client_names: tuple[str, ...] = ()
+
+
 class Server(BaseApplication):  # type: ignore[misc]
     """The webhook server. `run` exits the process, in the parent and in each worker."""
 
-    def __init__(
-        self, settings: Settings, workers: int, listener: socket.socket, certificate: tuple[Path, Path]
-    ) -> None:
+    def __init__(self, settings: Settings, workers: int, listener: socket.socket, files: CertificateFiles) -> None:
         """Loads the certificate. Raises CannotServe."""
         self.readiness = Readiness()
         self.drain_seconds = settings.drain_seconds
         self._settings = settings
         self._workers = workers
+        self._client_names = files.client_names if files.client_ca else None
         self._address = listener.getsockname()[:2]
         # gunicorn takes over the descriptor.
         self._descriptor = listener.detach()
@@ -91,10 +101,12 @@ class Server(BaseApplication):  # type: ignore[misc]
         from webhook.server.serving_certificate import ServingCertificate, UnusableKeyPair
 
         try:
-            self.certificate = ServingCertificate(*certificate)
+            self.certificate = ServingCertificate(files.certificate, files.key, files.client_ca)
         except UnusableKeyPair as error:
             self._remove_metrics_folder()
-            flags = f"--cert {quote(certificate[0])} --key {quote(certificate[1])}"
+            flags = f"--cert {quote(files.certificate)} --key {quote(files.key)}"
+            if files.client_ca:
+                flags += f" --client-ca-file {quote(files.client_ca)}"
             raise CannotServe(f"{flags}: {error}; want a certificate chain and its private key, PEM") from None
         super().__init__()
 
@@ -133,7 +145,10 @@ class Server(BaseApplication):  # type: ignore[misc]
 
         settings = self._settings
         return create_app(
-            settings.admission_config(), settings.max_review_mebibytes << 20, lambda: not self.readiness.draining
+            settings.admission_config(),
+            settings.max_review_mebibytes << 20,
+            lambda: not self.readiness.draining,
+            self._client_names,
         )
 
     def _when_ready(self, _: object) -> None:

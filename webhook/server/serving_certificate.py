@@ -10,7 +10,7 @@ import os
 import ssl
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -45,15 +45,16 @@ class UnusableKeyPair(Exception):
 
 
 class ServingCertificate:
-    """A certificate chain and its key in two PEM files. Either may be a symlink, as in a mounted Secret."""
+    """A certificate chain and its key in two PEM files, and optionally the CA bundle that client certificates are
+    verified with. Each may be a symlink, as in a mounted Secret."""
 
-    def __init__(self, certificate: Path, key: Path) -> None:
-        """Loads the pair. Raises UnusableKeyPair."""
-        self._paths = (certificate, key)
+    def __init__(self, certificate: Path, key: Path, client_ca: Path | None = None) -> None:
+        """Loads the files. Raises UnusableKeyPair."""
+        self._paths = (certificate, key, client_ca) if client_ca else (certificate, key)
         self._loaded_signature: FileSignature | None = None
         self._last_error = ""
-        self._pair = self._read_files()
-        self._context, self.expiry = load_context(*self._pair)
+        self._files = self._read_files()
+        self._context, self.expiry = load_context(*self._files)
         admission_metrics.set_certificate_expiry(self.expiry.timestamp())
         admission_metrics.set_certificate_usable(True)
 
@@ -63,19 +64,19 @@ class ServingCertificate:
             signature = self._file_signature()
             if signature != self._loaded_signature:
                 self._loaded_signature = None
-                pair = self._read_files()
+                files = self._read_files()
                 self._loaded_signature = signature if _is_settled(signature) else None
-                if pair != self._pair:
-                    self._replace(pair)
+                if files != self._files:
+                    self._replace(files)
                 self._last_error = ""
                 admission_metrics.set_certificate_usable(True)
         except UnusableKeyPair as error:
             self._report_error(str(error))
         return self._context
 
-    def _replace(self, pair: tuple[bytes, bytes]) -> None:
-        self._context, self.expiry = load_context(*pair)
-        self._pair = pair
+    def _replace(self, files: Sequence[bytes]) -> None:
+        self._context, self.expiry = load_context(*files)
+        self._files = files
         admission_metrics.set_certificate_expiry(self.expiry.timestamp())
         _log.info("certificate reloaded", extra={"fields": {"notAfter": self.expiry.isoformat()}})
 
@@ -96,13 +97,13 @@ class ServingCertificate:
             raise UnusableKeyPair(_describe_os_error(error)) from None
         return tuple((stat.st_dev, stat.st_ino, stat.st_size, stat.st_ctime_ns) for stat in stats)
 
-    def _read_files(self) -> tuple[bytes, bytes]:
-        certificate, key = self._paths
-        return _read_file(certificate), _read_file(key)
+    def _read_files(self) -> Sequence[bytes]:
+        return [_read_file(path) for path in self._paths]
 
 
-def load_context(certificate: bytes, key: bytes) -> tuple[SSLContext, datetime]:
-    """A server context for a PEM pair, and the certificate's notAfter time. Raises UnusableKeyPair."""
+def load_context(certificate: bytes, key: bytes, client_ca: bytes | None = None) -> tuple[SSLContext, datetime]:
+    """A server context for a PEM pair, and the certificate's notAfter time. With `client_ca` (PEM) a client may present
+    a certificate, which must then be valid: probes and metrics are served without one. Raises UnusableKeyPair."""
     # The sockets of gevent's context block their greenlet only.
     context = SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -118,6 +119,13 @@ def load_context(certificate: bytes, key: bytes) -> tuple[SSLContext, datetime]:
         raise UnusableKeyPair(_describe_tls_error(error)) from None
     except ValueError as error:
         raise UnusableKeyPair(str(error)) from None
+    if client_ca is not None:
+        try:
+            context.load_verify_locations(cadata=client_ca.decode("ascii"))
+        except (ssl.SSLError, ValueError) as error:
+            cause = getattr(error, "reason", None) or "unreadable"
+            raise UnusableKeyPair(f"the client CA bundle contains no certificates in PEM ({cause})") from None
+        context.verify_mode = ssl.CERT_OPTIONAL
     return context, expiry
 
 
