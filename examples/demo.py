@@ -71,7 +71,7 @@ def main(path: Path) -> None:
     print_step("4", f"The response is a JSON patch of {len(operations)} operations. The admitted Pod (+ is new):")
     print_additions(yaml_lines(pod, MAX_WIDTH), yaml_lines(admitted, MAX_WIDTH))
     # The API server sets these fields when it stores the Pod.
-    stored = admitted["metadata"] | {"uid": str(uuid.uuid4()), "namespace": "default"}
+    stored = admitted | {"metadata": admitted["metadata"] | {"uid": str(uuid.uuid4()), "namespace": "default"}}
     claim = claims.build_pod_claim(stored, AdmissionConfig())
     if claim is None:
         print_step("5", "The model needs no GPU, so there is no ResourceClaim. The Pod has a memory request.")

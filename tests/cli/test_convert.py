@@ -2,11 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import yaml
 
 from tests.cli.conftest import Run
+from tests.core import builders
+from webhook.core import claims
+from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import API_VERSIONS
 
 FIT = '{"model": "llama-7b", "min_ram_gb": 12, "min_vram_gb": 8}'
@@ -43,6 +47,11 @@ INVALID_ARGUMENTS = {
     "an unknown kind": ["--kind", "pod"],
     "an unknown version": ["--api-version", "v2"],
     "an unknown format": ["-o", "xml"],
+    "a device count of 0": ["--device-count", "0"],
+    "a device count without counts in the fit": ["--device-count", "auto"],
+    "a device count in v1alpha2": ["--device-count", "2", "--api-version", "v1alpha2"],
+    "a placement in v1alpha2": ["--placement", "any", "--api-version", "v1alpha2"],
+    "an unknown placement": ["--placement", "loose"],
     "an unknown profile": ["--profile", "amiga"],
     "an empty profile": ["--profile", ""],
     "an unknown option": ["--force"],
@@ -91,6 +100,43 @@ def test_a_file_and_standard_input_give_the_same_manifest(modelfit: Run, tmp_pat
 
 def test_a_byte_order_mark_is_ignored(modelfit: Run) -> None:
     assert modelfit("convert", stdin="\ufeff" + FIT).out == modelfit("convert", stdin=FIT).out
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_the_error_for_utf_16_names_powershells_remedy(encoding: str, modelfit: Run) -> None:
+    text = FIT.encode(encoding) if encoding != "utf-16" else b"\xff\xfe" + FIT.encode("utf-16-le")
+    for command in (("convert",), ("preview", "-f", "-")):
+        result = modelfit(*command, stdin=text)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith("modelfit: standard input: UTF-16 text; want UTF-8 text; PowerShell")
+        assert "| Out-File -Encoding utf8" in result.err
+        assert "cmd /c" in result.err
+
+
+@pytest.mark.parametrize("placement", ["any", "tightest"])
+@pytest.mark.parametrize("count", ["1", "3", "auto"])
+def test_a_device_count_and_a_placement_give_the_claim_of_the_controller(
+    count: str, placement: Literal["any", "tightest"], modelfit: Run
+) -> None:
+    fit = '{"model": "m", "min_vram_gb": 140, "supports_tp": [1, 2, 4]}'
+    result = modelfit("convert", "--device-count", count, "--placement", placement, stdin=fit)
+    config = AdmissionConfig(placement=placement)
+    admitted = builders.admitted(builders.pod(fit, annotations={"llmfit.ai/device-count": count}), config)
+    stored = admitted["metadata"] | {"uid": "u", "namespace": "default"}
+    expected = claims.build_pod_claim(admitted | {"metadata": stored}, config)
+    assert expected is not None
+    assert yaml.safe_load(result.out)["spec"] == expected["spec"]
+
+
+@pytest.mark.parametrize(("count", "profile"), [("33", "nvidia"), ("x", "amiga"), ("auto", "amd")])
+def test_an_invalid_device_count_is_denied_with_the_webhooks_message(count: str, profile: str, modelfit: Run) -> None:
+    annotations = {"llmfit.ai/device-count": count, "llmfit.ai/profile": profile}
+    decision = builders.mutate(builders.pod(FIT, annotations=annotations))
+    message = f"{decision.reason}: {decision.message}"
+    for flag in ("device-count", "profile"):
+        message = message.replace(f"metadata.annotations[llmfit.ai/{flag}]", f"--{flag}")
+    result = modelfit("convert", "--device-count", count, "--profile", profile, stdin=FIT)
+    assert (result.code, result.out, result.err) == (2, "", f"modelfit: {message}\n")
 
 
 @pytest.mark.parametrize("kind", ["claim", "template"])

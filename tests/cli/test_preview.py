@@ -10,6 +10,7 @@ import yaml
 from tests.cli.conftest import Run
 from tests.core import builders
 from webhook.core import claims
+from webhook.core.admission import pods
 from webhook.core.admission_config import AdmissionConfig
 
 POD = """
@@ -164,6 +165,37 @@ def test_objects_other_than_pods_and_workloads_are_listed_as_not_previewed(model
     result = modelfit("preview", "-f", "-", stdin="{apiVersion: v1, kind: Secret, metadata: {name: s}}")
     assert (result.code, result.out) == (0, "")
     assert result.err == "modelfit: not previewed: v1 Secret\n"
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "path"),
+    [
+        ("serving.knative.dev/v1", "Service", "spec.template.metadata.annotations"),
+        ("serving.kserve.io/v1beta1", "InferenceService", "metadata.annotations"),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet", "spec.replicatedJobs[0].template.spec.template.metadata.annotations"),
+        ("ray.io/v1", "RayCluster", "spec.workerGroupSpecs[0].template.metadata.annotations"),
+        ("v1", "PodTemplate", "template.metadata.annotations"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("annotation", pods.USER_ANNOTATIONS)
+def test_an_annotation_in_another_kind_gives_exit_code_3_and_its_path(
+    version: str, kind: str, path: str, annotation: str, modelfit: Run
+) -> None:
+    inner: object = {annotation: "{}"}
+    for key in reversed(path.split(".")):
+        inner = {key.removesuffix("[0]"): [inner] if key.endswith("[0]") else inner}
+    assert isinstance(inner, dict)
+    document = {"apiVersion": version, "kind": kind, **inner}
+    result = modelfit("preview", "-f", "-", stdin=f"{json.dumps(document)}\n---\n{POD}")
+    assert result.code == 3
+    assert f"modelfit: {kind} without a name: {path}[{annotation}]: not previewed; want" in result.err
+    assert [each["kind"] for each in yaml.safe_load_all(result.out)] == ["Pod", "ResourceClaim"]
+    denied = POD.replace('"min_vram_gb": 8', '"min_vram_gb": -8')
+    assert modelfit("preview", "-f", "-", stdin=f"{json.dumps(document)}\n---\n{denied}").code == 1
+
+
+def test_the_help_lists_the_exit_codes(modelfit: Run) -> None:
+    assert "3 an annotation is in an object whose pods are not shown" in modelfit("preview", "--help").out
 
 
 def test_the_settings_are_applied(modelfit: Run, tmp_path: Path) -> None:

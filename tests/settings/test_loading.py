@@ -216,8 +216,15 @@ def test_a_file_that_cannot_be_read_is_an_error(config_file: ConfigFile, tmp_pat
     for path in (tmp_path / "none.yaml", tmp_path):
         with pytest.raises(InvalidSettings, match="want a readable YAML file of settings"):
             settings.load(path, {})
-    config_file.path.write_bytes(b"\xff\xfe")
+    config_file.path.write_bytes(b"\xff\xff")
     with pytest.raises(InvalidSettings, match="not UTF-8"):
+        settings.load(config_file.path, {})
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_the_error_for_a_file_from_powershell_names_the_remedy(config_file: ConfigFile, encoding: str) -> None:
+    config_file.path.write_bytes("profile: amd\r\n".encode(encoding))
+    with pytest.raises(InvalidSettings, match=r"UTF-16 text; want .* Out-File -Encoding utf8, .* cmd /c"):
         settings.load(config_file.path, {})
 
 

@@ -1,7 +1,8 @@
 """The command line: one module for each command, a thin shell over the core.
 
 Standard output has only the result of a command; messages go to standard error. Exit codes: 0 success, 1 refused (a pod
-is denied, a model needs no claim, a certificate cannot be served), 2 invalid input or usage, 130 interrupted.
+is denied, a model needs no claim, a certificate cannot be served), 2 invalid input or usage, 3 an annotation is in an
+object that `preview` cannot read, 130 interrupted.
 """
 
 import argparse

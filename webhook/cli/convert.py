@@ -10,13 +10,16 @@ examples:
 """
 
 import argparse
+import dataclasses
 import re
+from typing import get_args
 
 from webhook import dns_names
 from webhook.cli import REFUSED, UNUSABLE, UsageError, inputs, outputs, write_stderr
 from webhook.core import claims
+from webhook.core.admission_config import Placement
 from webhook.core.claims import device_request
-from webhook.core.claims.device_request import DeviceRequest
+from webhook.core.claims.device_request import DeviceRequest, Field
 from webhook.core.fits import model_fit
 from webhook.errors import Denied, quote
 from webhook.settings import Settings
@@ -38,6 +41,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " cluster accepts",
     )
     parser.add_argument("--profile", metavar="P", help="device profile (default: from the settings)")
+    parser.add_argument(
+        "--device-count",
+        metavar="N",
+        help="number of devices, or auto for the counts in the fit, as in the annotation for the device count"
+        " (default: 1)",
+    )
+    parser.add_argument(
+        "--placement",
+        choices=get_args(Placement),
+        help="tightest: smaller devices first (default: from the settings)",
+    )
     parser.add_argument("--config", metavar="FILE", help="settings file, the same as the webhook's")
     parser.add_argument("--name", metavar="N", help="name of the object (default: MODEL-claim)")
     parser.add_argument("--namespace", metavar="NS", help="namespace of the object (default: not set)")
@@ -49,6 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
     settings = inputs.load_settings(arguments.config)
     name = _check_dns_name("--name", arguments.name, "subdomain", dns_names.SUBDOMAIN, dns_names.MAX_SUBDOMAIN)
     namespace = _check_dns_name("--namespace", arguments.namespace, "label", dns_names.LABEL, dns_names.MAX_LABEL)
+    for flag, value in (("--device-count", arguments.device_count), ("--placement", arguments.placement)):
+        if value is not None and arguments.api_version == LLMFIT_API_VERSION:
+            raise UsageError(f"{flag}: no such field in {LLMFIT_API_VERSION}; want another --api-version")
     text = inputs.read_text(arguments.file)
     try:
         request = _device_request(text, arguments, settings)
@@ -73,10 +90,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _device_request(text: str, arguments: argparse.Namespace, settings: Settings) -> DeviceRequest:
     config = settings.admission_config()
-    name = config.profile if arguments.profile is None else arguments.profile
-    profile = device_request.find_profile(name, config, "--profile")
-    requirements = model_fit.parse(text, f"{inputs.display_name(arguments.file)}: $")
-    return device_request.for_profile(requirements, profile, config)
+    if arguments.placement is not None:
+        config = dataclasses.replace(config, placement=arguments.placement)
+    return device_request.from_fields(
+        lambda: model_fit.parse(text, f"{inputs.display_name(arguments.file)}: $"),
+        Field(config.profile if arguments.profile is None else arguments.profile, "--profile"),
+        Field("1" if arguments.device_count is None else arguments.device_count, "--device-count"),
+        config,
+    )
 
 
 def _no_claim_message(request: DeviceRequest) -> str:

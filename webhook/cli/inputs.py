@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+from webhook import utf16
 from webhook.cli import UsageError
 from webhook.errors import quote
 from webhook.settings import Settings, load
@@ -33,6 +34,8 @@ def read_text(path: str) -> str:
         raise UsageError(f"{display_name(path)}: not a path; want a readable file, or -") from None
     if len(data) > MAX_INPUT:
         raise UsageError(f"{display_name(path)}: too large; want at most {MAX_INPUT >> 20} MiB")
+    if utf16.is_utf16(data):
+        raise UsageError(f"{display_name(path)}: UTF-16 text; want UTF-8 text; {utf16.HINT}")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

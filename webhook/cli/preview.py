@@ -7,6 +7,12 @@ of its pods is shown. In a cluster, the claim also has the pod as its owner, and
 the last ten characters of its name differ for every pod. If any pod would be
 denied, only the errors are printed.
 
+Objects of other kinds are not shown. If one of them contains an annotation of a
+pod, such as llmfit.ai/model-fit, its path is printed.
+
+exit codes: 0 all pods are admitted, 1 a pod would be denied, 2 invalid input or
+usage, 3 an annotation is in an object whose pods are not shown.
+
 examples:
   modelfit preview -f deployment.yaml
   kustomize build . | modelfit preview -f - -o json
@@ -19,12 +25,16 @@ from collections.abc import Sequence
 
 from webhook.cli import REFUSED, UsageError, inputs, manifests, outputs, rendered_pods, write_stderr
 from webhook.cli.rendered_pods import RenderedPod
+from webhook.cli.unread_objects import UnreadObject
 from webhook.core import claims
 from webhook.core.admission import decide, exemptions, json_patch, pods
 from webhook.core.admission.decision import Decision
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import device_request
 from webhook.errors import Denied, MalformedCall
+
+NOT_PREVIEWED = 3
+"""Exit code: an annotation of a pod is in an object of a kind that is not previewed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints pods and claims. Returns 1, and prints no manifest, if a pod would be denied."""
+    """Prints pods and claims. Returns 1, and prints no manifest, if a pod would be denied; 3 if an annotation of a pod
+    is in an object of another kind."""
     config = inputs.load_settings(arguments.config).admission_config()
-    rendered, other_kinds = _render_pods(arguments.files)
+    rendered, others = _render_pods(arguments.files)
     documents: list[object] = []
     denied = False
     counts: Counter[tuple[str | None, str]] = Counter()
@@ -56,20 +67,18 @@ def run(arguments: argparse.Namespace) -> int:
             write_stderr(f"modelfit: {label}: {decision.reason}: {errors}")
         if decision.reason in exemptions.EXPLANATIONS:
             write_stderr(f"modelfit: {label}: not injected: {exemptions.EXPLANATIONS[decision.reason]}")
-    if other_kinds:
-        kinds = map(inputs.quote_unprintable, dict.fromkeys(other_kinds))
-        write_stderr(f"modelfit: not previewed: {', '.join(kinds)}")
+    annotated = _report_others(others)
     if denied:
         return REFUSED
     if documents:
         outputs.print_manifests(documents, arguments.output)
-    return 0
+    return NOT_PREVIEWED if annotated else 0
 
 
-def _render_pods(paths: Sequence[str]) -> tuple[list[tuple[str, RenderedPod]], list[str]]:
-    """The pods of the files' objects, each with its label for messages, and the versions and kinds of other objects."""
+def _render_pods(paths: Sequence[str]) -> tuple[list[tuple[str, RenderedPod]], list[tuple[str, UnreadObject]]]:
+    """The pods of the files' objects, and the objects of other kinds, each with its label for messages."""
     rendered: list[tuple[str, RenderedPod]] = []
-    other_kinds: list[str] = []
+    others: list[tuple[str, UnreadObject]] = []
     for path in paths:
         file = inputs.display_name(path)
         for document in manifests.load_objects(path):
@@ -77,11 +86,25 @@ def _render_pods(paths: Sequence[str]) -> tuple[list[tuple[str, RenderedPod]], l
                 pod = rendered_pods.render(document)
             except UsageError as error:
                 raise UsageError(f"{file}: {error}") from None
-            if pod is None:
-                other_kinds.append(f"{document['apiVersion']} {document['kind']}")
+            found = UnreadObject.from_object(document) if pod is None else pod
+            label = f"{file}: {found.origin}" if len(paths) > 1 else found.origin
+            if isinstance(found, UnreadObject):
+                others.append((label, found))
             else:
-                rendered.append((f"{file}: {pod.origin}" if len(paths) > 1 else pod.origin, pod))
-    return rendered, other_kinds
+                rendered.append((label, found))
+    return rendered, others
+
+
+def _report_others(others: Sequence[tuple[str, UnreadObject]]) -> bool:
+    """Lists the objects of other kinds. Returns whether one of them contains an annotation of a pod."""
+    for label, unread in others:
+        for path in unread.annotation_paths:
+            want = "want a pod or a built-in workload; preview the pods that the object creates"
+            write_stderr(f"modelfit: {label}: {path}: not previewed; {want}")
+    if others:
+        kinds = map(inputs.quote_unprintable, dict.fromkeys(unread.kind for _, unread in others))
+        write_stderr(f"modelfit: not previewed: {', '.join(kinds)}")
+    return any(unread.annotation_paths for _, unread in others)
 
 
 def _decide(label: str, pod: RenderedPod, number: int, config: AdmissionConfig) -> Decision:

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from webhook.core.profiles import BUILTIN, Profile
+
+Placement: TypeAlias = Literal["any", "tightest"]
+"""`any`: any device that is large enough. `tightest`: smaller devices first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +18,7 @@ class AdmissionConfig:
     """The profile of pods that name none."""
     profiles: Mapping[str, Profile] = field(default_factory=lambda: BUILTIN)
     """The profiles that a pod may name."""
-    placement: Literal["any", "tightest"] = "any"
-    """`any`: any device that is large enough. `tightest`: smaller devices first."""
+    placement: Placement = "any"
     system_memory_class: str | None = None
     """The DeviceClass of a memory driver, from which claims also request the model's system memory."""
     device_count_variable: str | None = None

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
+from webhook import utf16
 from webhook.core.profiles import BUILTIN
 from webhook.errors import FieldError, InvalidSettings, quote, quote_all
 from webhook.settings.field_types import PATTERNS
@@ -61,7 +62,10 @@ def _find_unknown_profile(members: Mapping[str, object], sources: Mapping[str, s
 
 def _load_file(path: Path) -> dict[str, object]:
     try:
-        document = parse(path.read_text("utf-8"))
+        data = path.read_bytes()
+        if utf16.is_utf16(data):
+            raise InvalidSettings([FieldError(str(path), "UTF-16 text", "a YAML file in UTF-8", utf16.HINT)])
+        document = parse(data.decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "text that is not UTF-8"
         raise InvalidSettings([FieldError(str(path), str(reason), "a readable YAML file of settings")]) from None
