@@ -41,7 +41,7 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 """Label with the value `modelfit`: the claims that the controller created."""
 MANAGED_BY_US = "modelfit"
 
-WEBHOOK_NAMES = f".{ALIAS}.{DOMAIN}"
+WEBHOOK_NAME_SUFFIX = f".{ALIAS}.{DOMAIN}"
 """Suffix of the names of our webhooks in the two webhook configurations: `mutate.modelfit.llmfit.ai`."""
 
 MIRROR_POD = "kubernetes.io/config.mirror"

@@ -14,7 +14,7 @@ class Reason(StrEnum):
     NOT_ANNOTATED = "NotAnnotated"
     DISABLED = "Disabled"
     NOT_A_POD = "NotAPod"
-    NOT_A_CREATE = "NotACreate"
+    OTHER_OPERATION = "OtherOperation"
     SUBRESOURCE = "Subresource"
     MIRROR_POD = "MirrorPod"
     BEING_DELETED = "BeingDeleted"

@@ -20,7 +20,7 @@ from webhook.controller import controller_metrics as controller
 from webhook.controller.events import Recorder
 from webhook.controller.pod_reconciler import Listers
 from webhook.controller.uninjected_pods import UninjectedPodScanner
-from webhook.core.admission.exemptions import NamespaceScope
+from webhook.core.admission.exemptions import InjectedNamespaces
 from webhook.observe import admission_metrics as webhook
 from webhook.reasons import Reason
 from webhook.server.serving_certificate import ServingCertificate
@@ -51,7 +51,7 @@ class Simulation:
 
     def __post_init__(self) -> None:
         script, config = ScriptedApi(), Settings().admission_config()
-        listers = Listers(lambda key: None, lambda key: None, lambda: None, NamespaceScope)
+        listers = Listers(lambda key: None, lambda key: None, lambda: None, InjectedNamespaces)
         scanner = UninjectedPodScanner(script.api, config, Recorder(script.api, "controller"), listers)
 
         def scan() -> None:

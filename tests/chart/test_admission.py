@@ -34,7 +34,7 @@ def test_fields_of_every_webhook(helm: Helm, kind: str) -> None:
         assert hook["timeoutSeconds"] == 5
         assert hook["failurePolicy"] == ("Ignore" if hook["name"] == WORKLOADS else "Fail")
         assert hook["matchPolicy"] == "Equivalent"
-        assert hook["name"].endswith(constants.WEBHOOK_NAMES)
+        assert hook["name"].endswith(constants.WEBHOOK_NAME_SUFFIX)
 
 
 def test_the_mutating_webhook_is_called_only_for_the_creation_of_pods(helm: Helm) -> None:

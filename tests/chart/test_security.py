@@ -139,4 +139,4 @@ def test_webhook_names_have_the_suffix_by_which_the_controller_finds_them(helm: 
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
         names = [hook["name"] for hook in rendered.one(kind)["webhooks"]]
         assert names
-        assert all(name.endswith(constants.WEBHOOK_NAMES) for name in names)
+        assert all(name.endswith(constants.WEBHOOK_NAME_SUFFIX) for name in names)

@@ -6,10 +6,10 @@ from tests.controller.sample_metadata import CLAIM_NAME, claim, pod
 from webhook.controller import claim_actions
 from webhook.controller.claim_actions import (
     ClaimAction,
-    report_name_conflict,
+    action_for_name_conflict,
 )
 from webhook.controller.results import ClaimResult
-from webhook.core.admission.exemptions import NamespaceScope
+from webhook.core.admission.exemptions import InjectedNamespaces
 from webhook.core.admission_config import AdmissionConfig
 from webhook.settings import Settings
 
@@ -20,9 +20,9 @@ def decide_action(
     pod: dict[str, object] | None,
     claim: dict[str, object] | None,
     config: AdmissionConfig,
-    scope: NamespaceScope = NamespaceScope(),  # noqa: B008
+    namespaces: InjectedNamespaces = InjectedNamespaces(),  # noqa: B008
 ) -> ClaimAction:
-    return claim_actions.decide_action(pod, claim, config, scope)
+    return claim_actions.decide_action(pod, claim, config, namespaces)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_claim_of_another_owner_is_left_alone_and_reported(
     other: dict[str, object], explanation: str, config: AdmissionConfig
 ) -> None:
     action = decide_action(pod(), other, config)
-    assert action == report_name_conflict(other, pod())
+    assert action == action_for_name_conflict(other, pod())
     assert (action.result, action.claim, action.reason) == (ClaimResult.CLAIM_NAME_TAKEN, None, "ClaimNameTaken")
     assert explanation in action.message
     assert action.message.startswith(f'ResourceClaim "{CLAIM_NAME}": ')
@@ -125,15 +125,15 @@ def test_the_entry_in_the_spec_names_the_claim_and_the_annotation_does_not(confi
 
 @pytest.mark.parametrize("existing", [None, claim("uid-2")], ids=["no claim", "the claim of another pod"])
 @pytest.mark.parametrize(
-    "scope",
-    [NamespaceScope(excluded={"models"}), NamespaceScope(included={"other"}),
-     NamespaceScope(excluded={"models"}, included={"models"})],
+    "namespaces",
+    [InjectedNamespaces(excluded={"models"}), InjectedNamespaces(included={"other"}),
+     InjectedNamespaces(excluded={"models"}, included={"models"})],
     ids=["excluded", "not included", "both"],
 )  # fmt: skip
 def test_a_pod_in_an_exempt_namespace_gets_neither_claim_nor_event(
-    existing: dict[str, object] | None, scope: NamespaceScope, config: AdmissionConfig
+    existing: dict[str, object] | None, namespaces: InjectedNamespaces, config: AdmissionConfig
 ) -> None:
-    assert decide_action(pod(), existing, config, scope) == NOTHING
+    assert decide_action(pod(), existing, config, namespaces) == NOTHING
 
 
 def test_a_disabled_pod_gets_no_event_about_the_claim_of_another_pod(config: AdmissionConfig) -> None:
@@ -141,8 +141,8 @@ def test_a_disabled_pod_gets_no_event_about_the_claim_of_another_pod(config: Adm
 
 
 def test_a_pod_in_an_included_namespace_gets_its_claim(config: AdmissionConfig) -> None:
-    scope = NamespaceScope(excluded={"kube-system"}, included={"models"})
-    assert decide_action(pod(), None, config, scope).result is ClaimResult.CLAIM_CREATED
+    namespaces = InjectedNamespaces(excluded={"kube-system"}, included={"models"})
+    assert decide_action(pod(), None, config, namespaces).result is ClaimResult.CLAIM_CREATED
 
 
 def test_a_count_above_the_operators_maximum_gets_no_claim() -> None:

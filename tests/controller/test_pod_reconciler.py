@@ -11,7 +11,7 @@ from webhook.cluster.discovery import ResourceApi
 from webhook.controller.events import Recorder
 from webhook.controller.pod_reconciler import EXPECTATION_SECONDS, Expectations, Listers, PodReconciler
 from webhook.controller.results import Result
-from webhook.core.admission.exemptions import NamespaceScope
+from webhook.core.admission.exemptions import InjectedNamespaces
 from webhook.json_tree import JsonObject
 from webhook.observe.log_throttle import INTERVAL_SECONDS, LogThrottle
 from webhook.settings import Settings
@@ -35,7 +35,7 @@ class Fixture:
         resource.refresh()
         self.api.calls.clear()
         self.api.bodies.clear()
-        listers = Listers(self.pods.get, self.claims.get, lambda: self.classes, NamespaceScope)
+        listers = Listers(self.pods.get, self.claims.get, lambda: self.classes, InjectedNamespaces)
         recorder = Recorder(self.api.api, "host")
         self.reconciler = PodReconciler(self.api.api, resource, Settings().admission_config(), listers, recorder)
 

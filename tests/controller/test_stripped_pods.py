@@ -10,7 +10,7 @@ from tests.controller.sample_metadata import CLAIM_NAME, FIT, pod
 from webhook.controller import pod_warnings, stripped_pods
 from webhook.controller.claim_actions import decide_action
 from webhook.controller.stripped_pods import UnusableFit
-from webhook.core.admission.exemptions import NamespaceScope
+from webhook.core.admission.exemptions import InjectedNamespaces
 from webhook.core.claims.device_request import MAX_FIT_BYTES, DeviceRequest
 from webhook.json_tree import get_object
 from webhook.settings import Settings
@@ -111,7 +111,7 @@ def test_little_is_kept_of_a_pod_with_every_field_filled() -> None:
 )
 def test_stripping_a_pod_does_not_change_the_action(changes: dict[str, dict[str, str]]) -> None:
     obj = pod(**changes)  # type: ignore[arg-type]
-    actions = [decide_action(each, None, CONFIG, NamespaceScope()) for each in (obj, stripped(obj))]
+    actions = [decide_action(each, None, CONFIG, InjectedNamespaces()) for each in (obj, stripped(obj))]
     assert actions[0] == actions[1]
 
 

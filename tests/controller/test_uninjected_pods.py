@@ -8,12 +8,12 @@ from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.controller.events import BURST, REPEAT_SECONDS, Recorder
 from webhook.controller.pod_reconciler import Listers
 from webhook.controller.uninjected_pods import UninjectedPodScanner, find_copies, find_uninjected
-from webhook.core.admission.exemptions import NamespaceScope
+from webhook.core.admission.exemptions import InjectedNamespaces
 from webhook.core.admission_config import AdmissionConfig
 from webhook.settings import Settings
 
 NO_CLAIM = {"llmfit.ai/claim": None}
-SCOPE = NamespaceScope(excluded={"excluded"})
+NAMESPACES = InjectedNamespaces(excluded={"excluded"})
 
 
 @pytest.fixture
@@ -33,11 +33,11 @@ def scanner(api: ScriptedApi, config: AdmissionConfig) -> UninjectedPodScanner:
 
 def listers(*claims: str) -> Listers:
     """The caches, with claims of these keys."""
-    return Listers(lambda key: None, lambda key: {} if key in claims else None, dict, lambda: SCOPE)
+    return Listers(lambda key: None, lambda key: {} if key in claims else None, dict, lambda: NAMESPACES)
 
 
 def messages(config: AdmissionConfig, *pods: dict[str, object]) -> list[str]:
-    return [message for _, message in find_uninjected(pods, SCOPE, config)]
+    return [message for _, message in find_uninjected(pods, NAMESPACES, config)]
 
 
 def scan(scanner: UninjectedPodScanner, api: ScriptedApi, *pods: dict[str, object]) -> int:
@@ -113,7 +113,7 @@ COPY = {"llmfit.ai/model-fit": None, "llmfit.ai/claim": None}
 
 
 def copies(config: AdmissionConfig, *pods: dict[str, object], claims: tuple[str, ...] = ()) -> list[str]:
-    return [action.message for _, action in find_copies(pods, SCOPE, listers(*claims))]
+    return [action.message for _, action in find_copies(pods, NAMESPACES, listers(*claims))]
 
 
 def test_a_copy_without_annotations_of_a_pod_that_is_gone_is_reported_once(

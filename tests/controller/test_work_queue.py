@@ -309,24 +309,24 @@ def test_a_key_that_is_gone_is_not_attempted_and_not_counted(fixture: Fixture) -
     assert not fixture.queue._namespaces
 
 
-def test_age_is_that_of_the_oldest_key_that_waits_for_a_worker(fixture: Fixture) -> None:
-    assert fixture.queue.age == 0
+def test_oldest_seconds_are_those_of_the_key_that_has_waited_longest_for_a_worker(fixture: Fixture) -> None:
+    assert fixture.queue.oldest_seconds == 0
     fixture.add("n/a")
     fixture.clock.now += 5
     fixture.add("n/b", "n/a")
     fixture.clock.now += 2
-    assert fixture.queue.age == 7
+    assert fixture.queue.oldest_seconds == 7
     fixture.attempt()
-    assert fixture.queue.age == 2
+    assert fixture.queue.oldest_seconds == 2
     fixture.attempt()
     # Keys that back off do not wait for a worker, not even when the back-off has ended.
     refuse(fixture, 20)
     fixture.attempts(300)
-    assert (fixture.queue.age, fixture.queue.depth, fixture.queue.retrying) == (0, 0, 20)
+    assert (fixture.queue.oldest_seconds, fixture.queue.depth, fixture.queue.retrying) == (0, 0, 20)
     fixture.results.clear()
     fixture.clock.now += 2 * MAX_SECONDS
     fixture.attempt()
-    assert (fixture.queue.age, fixture.queue.depth) == (0, 19)
+    assert (fixture.queue.oldest_seconds, fixture.queue.depth) == (0, 19)
 
 
 def test_clear_drops_all_keys_and_back_offs(fixture: Fixture) -> None:

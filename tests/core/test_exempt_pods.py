@@ -26,9 +26,9 @@ CASES: dict[str, tuple[Json, Json, Reason]] = {
     "another kind": (INVALID, {"kind": {"group": "", "version": "v1", "kind": "ConfigMap"}}, Reason.NOT_A_POD),
     "a pod of another group": (INVALID, {"kind": {"group": "x.io", "version": "v1", "kind": "Pod"}}, Reason.NOT_A_POD),
     "no kind": (INVALID, {"kind": {"group": "", "version": "", "kind": ""}}, Reason.NOT_A_POD),
-    "deletion": (INVALID, {"operation": "DELETE"}, Reason.NOT_A_CREATE),
-    "connect": (INVALID, {"operation": "CONNECT"}, Reason.NOT_A_CREATE),
-    "no operation": (INVALID, {"operation": ""}, Reason.NOT_A_CREATE),
+    "deletion": (INVALID, {"operation": "DELETE"}, Reason.OTHER_OPERATION),
+    "connect": (INVALID, {"operation": "CONNECT"}, Reason.OTHER_OPERATION),
+    "no operation": (INVALID, {"operation": ""}, Reason.OTHER_OPERATION),
 }
 for _name in ("ephemeralcontainers", "resize", "status", "binding", "eviction", "exec"):
     _request = {"subResource": _name, "kind": {"group": "x", "version": "v1", "kind": "Y"}}
@@ -43,13 +43,13 @@ def test_it_is_allowed_unchanged(name: str, decide: Callable[..., Decision]) -> 
 
 
 def test_mutate_ignores_updates() -> None:
-    assert mutate(INVALID, operation="UPDATE") == Decision(allowed=True, reason=Reason.NOT_A_CREATE)
+    assert mutate(INVALID, operation="UPDATE") == Decision(allowed=True, reason=Reason.OTHER_OPERATION)
 
 
 @pytest.mark.parametrize("operation", ["DELETE", "CONNECT", "UPDATE"])
 def test_mutate_needs_no_object_unless_a_pod_is_created(operation: str) -> None:
     decision = mutate(pod(), operation=operation, object=None, oldObject=pod())
-    assert decision == Decision(allowed=True, reason=Reason.NOT_A_CREATE)
+    assert decision == Decision(allowed=True, reason=Reason.OTHER_OPERATION)
 
 
 @pytest.mark.parametrize("value", ["enabled", "Disabled", "true", "", "false"])

@@ -131,7 +131,7 @@ def labelled(target: Json, labels: dict[str, str]) -> Json:
         (workload("Deployment", INVALID, **DELETED), {"operation": "UPDATE"}, Reason.BEING_DELETED),
         (workload("Deployment", INVALID), {"subResource": "scale"}, Reason.SUBRESOURCE),
         (workload("Deployment", INVALID), {"subResource": "status", "operation": "UPDATE"}, Reason.SUBRESOURCE),
-        (workload("Deployment", INVALID), {"operation": "DELETE"}, Reason.NOT_A_CREATE),
+        (workload("Deployment", INVALID), {"operation": "DELETE"}, Reason.OTHER_OPERATION),
         (workload("Deployment", INVALID) | {"apiVersion": "example.com/v1"}, {}, Reason.NOT_A_POD),
         (workload("CronJob", INVALID) | {"apiVersion": "v1"}, {}, Reason.NOT_A_POD),
         (workload("Job", INVALID) | {"kind": "JobSet"}, {}, Reason.NOT_A_POD),

@@ -55,8 +55,8 @@ class WebhookConfiguration:
         """Sets `bundle` on every webhook of modelfit. Raises ApiError with CONFLICT if the configuration has changed
         since `current` was read, so that an older bundle never replaces a newer one."""
         text = base64.b64encode(bundle).decode()
-        # The strategic merge patch merges by name. It would add a webhook that has been removed; then the resource
-        # version differs.
+        # A strategic merge patch merges by name. The resource version keeps it from adding a webhook that was removed
+        # after the configuration was read.
         patch = {
             "metadata": {"resourceVersion": current.resource_version},
             "webhooks": [{"name": name, "clientConfig": {"caBundle": text}} for name in current.stale(bundle)],
@@ -71,7 +71,7 @@ class WebhookConfiguration:
 def _ca_bundles(configuration: JsonObject) -> CABundles:
     resource_version = json_tree.get_text(configuration, "metadata", "resourceVersion") or ""
     webhooks = {json_tree.get_text(each, "name") or "": each for each in json_tree.get_list(configuration, "webhooks")}
-    ours = {name: _decode(each) for name, each in webhooks.items() if name.endswith(constants.WEBHOOK_NAMES)}
+    ours = {name: _decode(each) for name, each in webhooks.items() if name.endswith(constants.WEBHOOK_NAME_SUFFIX)}
     return CABundles(resource_version, ours)
 
 

@@ -95,7 +95,7 @@ class CertificateReconciler:
 
     @property
     def secret(self) -> str:
-        """The Secret in logs and metrics."""
+        """The Secret's `namespace/name`, for logs and metrics."""
         return f"{self.store.namespace}/{self.store.name}"
 
     def run(self, stop: threading.Event, leading: Callable[[], bool]) -> None:

@@ -9,7 +9,7 @@ from webhook.controller.results import ClaimResult
 from webhook.controller.stripped_pods import UnusableFit
 from webhook.core import claims
 from webhook.core.admission import exemptions
-from webhook.core.admission.exemptions import NamespaceScope
+from webhook.core.admission.exemptions import InjectedNamespaces
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims.pod_claim import find_claim_name
 from webhook.errors import quote, truncate
@@ -32,7 +32,7 @@ def decide_action(
     pod: Mapping[str, object] | None,
     claim: Mapping[str, object] | None,
     config: AdmissionConfig,
-    scope: NamespaceScope,
+    namespaces: InjectedNamespaces,
     classes: Collection[str] | None = None,
 ) -> ClaimAction:
     """The action for a pod (None if it is gone), given the metadata of modelfit's claim of the name that the pod waits
@@ -41,17 +41,17 @@ def decide_action(
     The pod may be forged. The immutable entry in its spec names the claim, so a pod gets one claim at most."""
     name = find_claim_name(pod or {})
     metadata = get_object(pod, "metadata")
-    if pod is None or name is None or not scope.contains(metadata.get("namespace")):
+    if pod is None or name is None or not namespaces.contains(metadata.get("namespace")):
         return ClaimAction(ClaimResult.NOTHING_TO_DO)
     exemption = exemptions.find_exemption(metadata)
     if exemption is Reason.NOT_ANNOTATED and claim is None:
-        return report_copy(pod, name)
+        return action_for_copy(pod, name)
     if exemption:
         return ClaimAction(ClaimResult.NOTHING_TO_DO)
     if claim is not None:
         if object_metadata.is_owned_by(claim, metadata):
             return ClaimAction(ClaimResult.CLAIM_PRESENT)
-        return report_name_conflict(claim, pod)
+        return action_for_name_conflict(claim, pod)
     if is_bound(pod):
         return ClaimAction(ClaimResult.NOTHING_TO_DO)
     request = stripped_pods.device_request(pod, config)
@@ -68,7 +68,7 @@ def is_bound(pod: Mapping[str, object]) -> bool:
     return bool(get_object(pod, "spec").get("nodeName"))
 
 
-def report_copy(pod: Mapping[str, object], name: str) -> ClaimAction:
+def action_for_copy(pod: Mapping[str, object], name: str) -> ClaimAction:
     """The action for a pod without a fit that names a claim which modelfit has not created: a copy of an injected pod
     that has lost its annotations."""
     metadata = get_object(pod, "metadata")
@@ -82,7 +82,7 @@ def report_copy(pod: Mapping[str, object], name: str) -> ClaimAction:
     return ClaimAction(ClaimResult.MODEL_FIT_MISSING, message=message, reason=ClaimResult.MODEL_FIT_MISSING.value)
 
 
-def report_name_conflict(claim: Mapping[str, object], pod: Mapping[str, object]) -> ClaimAction:
+def action_for_name_conflict(claim: Mapping[str, object], pod: Mapping[str, object]) -> ClaimAction:
     """The action if the name belongs to a claim that is not this pod's. That claim is left alone, whoever made it, and
     the scheduler gives the pod its devices."""
     reference = object_metadata.owning_pod(claim)

@@ -29,7 +29,7 @@ _EVENTS = Counter("modelfit_events", "Events on pods.", ["reason", "result"], re
 _API_FAILURES = Counter("modelfit_api_failures", "Failed calls to the API server.", ["reason"], registry=_REGISTRY)
 _LEADER = Gauge("modelfit_leader", "1 if this replica is the leader.", registry=_REGISTRY)
 _DEPTH = Gauge("modelfit_queue_depth", "Pods that wait for a worker.", registry=_REGISTRY)
-_AGE = Gauge("modelfit_queue_oldest_seconds", "Time that the oldest of them has waited.", registry=_REGISTRY)
+_OLDEST_SECONDS = Gauge("modelfit_queue_oldest_seconds", "Time that the oldest of them has waited.", registry=_REGISTRY)
 _RETRYING = Gauge(
     "modelfit_queue_retrying",
     "Pods that back off after a failure, each by itself or with its namespace.",
@@ -83,54 +83,54 @@ NAMESPACE_REASONS = (
 
 
 def count_reconcile(result: ClaimResult | ErrorReason) -> None:
-    """A pod was reconciled."""
+    """Counts a reconciled pod."""
     _RECONCILES.labels(result).inc()
 
 
 def observe_create(seconds: float) -> None:
-    """A claim was created in `seconds`."""
+    """Records the duration of the API call that created a claim."""
     _CREATE_SECONDS.observe(seconds)
 
 
 def count_event(reason: str, result: Literal["written", "suppressed", "failed"]) -> None:
-    """An Event was due."""
+    """Counts an Event by what became of it: `suppressed` if it was not written, to limit their number."""
     _EVENTS.labels(reason, result).inc()
 
 
 def count_api_failure(reason: ErrorReason) -> None:
-    """A call failed."""
+    """Counts a failed call to the API server."""
     _API_FAILURES.labels(reason).inc()
 
 
 def set_certificate_expiry(certificate: str, expiry: datetime | None) -> None:
-    """Expiry of the `leaf` or the `ca`; None if there is none."""
+    """Sets when the `leaf` or the `ca` expires; None if there is none."""
     _CERTIFICATE_EXPIRY.labels(certificate).set(expiry.timestamp() if expiry else 0)
 
 
 def set_certificate_success(secret: str, at: datetime) -> None:
-    """The certificate in `secret` was reconciled at that time."""
+    """Sets when the certificate in the Secret `namespace/name` was last reconciled."""
     _CERTIFICATE_SUCCESS.labels(secret).set(at.timestamp())
 
 
 def count_certificate_change(action: Action) -> None:
-    """A rotation step was written."""
+    """Counts a rotation step that was written to the Secret."""
     _CERTIFICATE_CHANGES.labels(action).inc()
 
 
 def set_missing_configurations(count: int) -> None:
-    """Number of webhook configurations that are missing."""
+    """Sets how many webhook configurations are missing."""
     _MISSING_CONFIGURATIONS.set(count)
 
 
 def count_bundle_patch(reason: Literal["published", "healed"]) -> None:
-    """A caBundle was patched."""
+    """Counts a patched caBundle."""
     _CA_BUNDLE_PATCHES.labels(reason).inc()
 
 
 def set_gauge_sources(
     leader: Callable[[], bool],
     depth: Callable[[], int],
-    age: Callable[[], float],
+    oldest_seconds: Callable[[], float],
     retrying: Callable[[], int],
     not_injected: Callable[[], int],
     namespaces_backing_off: Callable[[], Mapping[str, int]],
@@ -138,7 +138,7 @@ def set_gauge_sources(
     """Sets the functions that the gauges call at each scrape."""
     _LEADER.set_function(lambda: float(leader()))
     _DEPTH.set_function(lambda: float(depth()))
-    _AGE.set_function(age)
+    _OLDEST_SECONDS.set_function(oldest_seconds)
     _RETRYING.set_function(lambda: float(retrying()))
     _NOT_INJECTED.set_function(lambda: float(not_injected()))
     for reason in NAMESPACE_REASONS:

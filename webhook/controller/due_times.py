@@ -16,7 +16,8 @@ class DueTimes(Generic[Item]):
         self._due: dict[Item, float] = {}
         self._heap: list[tuple[float, int, Item]] = []
         """Also has outdated entries, whose time is not the one in `_due`."""
-        self._added = 0
+        self._sequence = 0
+        """Number of the last entry: of entries with the same time, the one that was added first is popped first."""
 
     def __len__(self) -> int:
         return len(self._due)
@@ -28,8 +29,8 @@ class DueTimes(Generic[Item]):
         if self._due.get(item, due + 1) <= due:
             return
         self._due[item] = due
-        self._added += 1
-        heapq.heappush(self._heap, (due, self._added, item))
+        self._sequence += 1
+        heapq.heappush(self._heap, (due, self._sequence, item))
         if len(self._heap) > 2 * len(self._due) + _SPARE:
             self._heap = [entry for entry in self._heap if self._due.get(entry[2]) == entry[0]]
             heapq.heapify(self._heap)

@@ -15,12 +15,12 @@ from webhook.cluster.leader_election import LeaderElector, LeaseLock, NoLeaderEl
 from webhook.controller import controller_metrics, object_metadata, pod_warnings, stripped_pods
 from webhook.controller.certificate_reconciler import CertificateReconciler
 from webhook.controller.events import Recorder
-from webhook.controller.namespace_scopes import ScopeLister
+from webhook.controller.injected_namespaces import InjectedNamespacesLister
 from webhook.controller.pod_reconciler import Listers, PodReconciler
 from webhook.controller.results import Result
 from webhook.controller.uninjected_pods import UNFINISHED, UninjectedPodScanner
 from webhook.controller.work_queue import WorkQueue
-from webhook.core.admission.exemptions import NamespaceScope
+from webhook.core.admission.exemptions import InjectedNamespaces
 from webhook.core.admission_config import AdmissionConfig
 from webhook.json_tree import JsonObject, get_object
 from webhook.observe.log_throttle import LogThrottle
@@ -68,18 +68,19 @@ class Controller:
         self._resource = ResourceApi(api)
         recorder = Recorder(api, options.identity)
         excluded_namespaces = options.excluded_namespaces | {options.namespace}
-        scope = ScopeLister(api, NamespaceScope(excluded_namespaces, options.included_namespaces)).get
+        configured_namespaces = InjectedNamespaces(excluded_namespaces, options.included_namespaces)
+        namespaces = InjectedNamespacesLister(api, configured_namespaces).get
         self._pods = self._informer(
             lambda: path("v1", "pods"),
             changed=self._pod_changed,
             gone=self._pod_deleted,
             selectors={
                 "labelSelector": f"{constants.INJECTED}={constants.INJECTED_TRUE}",
-                # The watch reports a pod that finishes as deleted.
+                # When a pod finishes, the watch reports it as deleted.
                 "fieldSelector": UNFINISHED,
             },
             strip=stripped_pods.stripper(config),
-            # The entry in spec.resourceClaims names the claim; annotations can be forged.
+            # The claim's name is read from spec.resourceClaims, because annotations can be forged.
             metadata_only=False,
         )
         self._claims = self._informer(
@@ -91,7 +92,9 @@ class Controller:
             lambda: self._resource.path("deviceclasses"), strip=pod_warnings.strip_class, metadata_only=False
         )
         self._informers = {"pods": self._pods, "resourceclaims": self._claims, "deviceclasses": self._classes}
-        listers = Listers(self._pods.get, lambda key: _metadata(self._claims.get(key)), self._existing_classes, scope)
+        listers = Listers(
+            self._pods.get, lambda key: _metadata(self._claims.get(key)), self._existing_classes, namespaces
+        )
         self._scanner = UninjectedPodScanner(api, config, recorder, listers)
         self._reconciler = PodReconciler(api, self._resource, config, listers, recorder)
         self._elector: LeaderElector | NoLeaderElection = NoLeaderElection()
@@ -106,7 +109,7 @@ class Controller:
         controller_metrics.set_gauge_sources(
             lambda: self._elector.is_leader,
             lambda: self._queue.depth,
-            lambda: self._queue.age,
+            lambda: self._queue.oldest_seconds,
             lambda: self._queue.retrying,
             # A replica that lost leadership would report its last scan indefinitely.
             lambda: self._scanner.found if self._elector.is_leader else 0,

@@ -63,7 +63,7 @@ class Flow:
         if self.failures:
             self.failures, self.opened = 0, now
 
-    def age(self, now: float) -> float:
+    def oldest_seconds(self, now: float) -> float:
         """Seconds for which the oldest key has waited for a worker; 0 if there is none or the flow backs off."""
         if self.failures or not self.keys:
             return 0.0

@@ -10,14 +10,10 @@ from webhook.cluster.api import METADATA, Api
 from webhook.cluster.api_errors import ApiError, ErrorReason, Scope
 from webhook.cluster.discovery import ResourceApi
 from webhook.controller import controller_metrics, object_metadata, pod_warnings, stripped_pods
-from webhook.controller.claim_actions import (
-    ClaimAction,
-    decide_action,
-    report_name_conflict,
-)
+from webhook.controller.claim_actions import ClaimAction, action_for_name_conflict, decide_action
 from webhook.controller.events import Recorder, namespace_and_name
 from webhook.controller.results import ClaimResult, Result
-from webhook.core.admission.exemptions import NamespaceScope
+from webhook.core.admission.exemptions import InjectedNamespaces
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import api_versions
 from webhook.core.claims.device_request import DeviceRequest
@@ -38,7 +34,7 @@ class Listers(NamedTuple):
     pod: Callable[[str], Mapping[str, object] | None]
     claim: Callable[[str], Mapping[str, object] | None]
     device_classes: Callable[[], Mapping[str, Mapping[str, object]] | None]
-    scope: Callable[[], NamespaceScope]
+    injected_namespaces: Callable[[], InjectedNamespaces]
 
 
 class PodReconciler:
@@ -61,11 +57,11 @@ class PodReconciler:
         if self._expectations.contains(claim_key, _uid(pod)):
             return Result()
         try:
-            scope = self._listers.scope()
+            namespaces = self._listers.injected_namespaces()
         except ApiError as error:
             return self._fail(pod, error)
         claim = self._listers.claim(claim_key)
-        action = decide_action(pod, claim, self._config, scope, self._listers.device_classes())
+        action = decide_action(pod, claim, self._config, namespaces, self._listers.device_classes())
         if action.claim is None:
             return self._report(pod, action)
         return self._create(pod, action.claim, claim_key)
@@ -105,7 +101,8 @@ class PodReconciler:
         return Result(created=True)
 
     def _compare_existing(self, pod: Mapping[str, object], claim_key: str) -> Result:
-        """A claim of that name exists: either this pod's, which the watch has not reported yet, or another owner's."""
+        """Reads the existing claim of that name: it is this pod's, and the watch has not reported it yet, or another
+        owner's."""
         namespace, _, name = claim_key.partition("/")
         try:
             existing = self._api.call("GET", self._resource.path("resourceclaims", namespace, name), accept=METADATA)
@@ -116,7 +113,7 @@ class PodReconciler:
         if object_metadata.is_owned_by(claim, get_object(pod, "metadata")):
             self._expectations.add(claim_key, _uid(pod))
             return self._report(pod, ClaimAction(ClaimResult.CLAIM_PRESENT))
-        return self._report(pod, report_name_conflict(claim, pod))
+        return self._report(pod, action_for_name_conflict(claim, pod))
 
     def _fail(self, pod: Mapping[str, object], error: ApiError) -> Result:
         controller_metrics.count_api_failure(error.reason)

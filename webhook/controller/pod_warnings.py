@@ -59,7 +59,7 @@ def duplicate_devices(
     mapped = {
         get_text(each, "spec", "extendedResourceName")
         for name, each in classes.items()
-        if name in claimed or _selects(each, request.profile.driver)
+        if name in claimed or _mentions_driver(each, request.profile.driver)
     }
     implicit = {f"{DEVICE_CLASS_PREFIX}{name}" for name in claimed}
     found = [
@@ -103,8 +103,8 @@ def _class_names(claim: Mapping[str, object]) -> Iterator[str]:
                 yield name
 
 
-def _selects(device_class: Mapping[str, object], driver: str) -> bool:
-    """Whether a selector of the class names the driver: `device.driver == "gpu.nvidia.com"`."""
-    expressions = (get_text(each, "cel", "expression") for each in get_list(device_class, "spec", "selectors")
-                   if is_object(each))  # fmt: skip
-    return any(f'"{driver}"' in each or f"'{driver}'" in each for each in expressions if each)
+def _mentions_driver(device_class: Mapping[str, object], driver: str) -> bool:
+    """Whether a selector of the DeviceClass contains the driver as a string: `device.driver == "gpu.nvidia.com"`."""
+    selectors = get_list(device_class, "spec", "selectors")
+    expressions = (get_text(selector, "cel", "expression") for selector in selectors if is_object(selector))
+    return any(f'"{driver}"' in text or f"'{driver}'" in text for text in expressions if text)

@@ -16,13 +16,13 @@ from webhook import constants
 from webhook.cluster.api import Api, path
 from webhook.cluster.api_errors import ApiError
 from webhook.controller import controller_metrics, object_metadata, stripped_pods
-from webhook.controller.claim_actions import ClaimAction, report_copy
+from webhook.controller.claim_actions import ClaimAction, action_for_copy
 from webhook.controller.events import Recorder
 from webhook.controller.pod_reconciler import Listers
 from webhook.controller.results import ClaimResult
 from webhook.controller.stripped_pods import UnusableFit
 from webhook.core.admission import exemptions
-from webhook.core.admission.exemptions import NamespaceScope
+from webhook.core.admission.exemptions import InjectedNamespaces
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims.pod_claim import find_claim_name
 from webhook.json_tree import JsonObject, get_object
@@ -45,7 +45,7 @@ class UninjectedPodScanner:
     def scan(self) -> None:
         """Lists the pods and writes Events. An API error is logged, and the next scan catches up."""
         try:
-            scope = self._listers.scope()
+            namespaces = self._listers.injected_namespaces()
             pods = self._list(UNFINISHED, metadata_only=True)
             pending = self._list("status.phase=Pending", metadata_only=False)
         except ApiError as error:
@@ -54,11 +54,11 @@ class UninjectedPodScanner:
             return
         reported: set[str] = set()
         found = 0
-        for pod, message in find_uninjected(pods, scope, self._config):
+        for pod, message in find_uninjected(pods, namespaces, self._config):
             found += 1
             if self._report(pod, ClaimResult.NOT_INJECTED.value, message):
                 reported.add(_uid(pod))
-        for pod, action in find_copies(pending, scope, self._listers):
+        for pod, action in find_copies(pending, namespaces, self._listers):
             if self._report(pod, action.reason, action.message):
                 reported.add(_uid(pod))
         # This also drops pods that are gone.
@@ -75,27 +75,27 @@ class UninjectedPodScanner:
 
 
 def find_copies(
-    pods: Iterable[Mapping[str, object]], scope: NamespaceScope, listers: Listers
+    pods: Iterable[Mapping[str, object]], namespaces: InjectedNamespaces, listers: Listers
 ) -> Iterator[tuple[Mapping[str, object], ClaimAction]]:
     """Those of the pending pods without the label `injected` that wait for the claim of another pod, which is gone."""
     for pod in pods:
         metadata, name = get_object(pod, "metadata"), find_claim_name(pod)
         is_annotated = constants.MODEL_FIT in get_object(metadata, "annotations")
-        if name is None or is_annotated or not scope.contains(metadata.get("namespace")):
+        if name is None or is_annotated or not namespaces.contains(metadata.get("namespace")):
             continue
         if listers.claim(object_metadata.key(metadata, name)) is None:
-            action = report_copy(pod, name)
+            action = action_for_copy(pod, name)
             if action.message:
                 yield pod, action
 
 
 def find_uninjected(
-    pods: Iterable[Mapping[str, object]], scope: NamespaceScope, config: AdmissionConfig
+    pods: Iterable[Mapping[str, object]], namespaces: InjectedNamespaces, config: AdmissionConfig
 ) -> Iterator[tuple[Mapping[str, object], str]]:
     """Those of the unfinished pods without the label `injected` that should have it, each with a message. Exempt pods
     and pods that need no GPU should not have it."""
     for pod in pods:
-        if exemptions.is_exempt(get_object(pod, "metadata"), scope):
+        if exemptions.is_exempt(get_object(pod, "metadata"), namespaces):
             continue
         message = _describe(pod, config)
         if message:

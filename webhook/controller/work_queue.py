@@ -154,11 +154,11 @@ class WorkQueue:
             return len(self._delayed) + len(self._flows) - self._depth()
 
     @property
-    def age(self) -> float:
+    def oldest_seconds(self) -> float:
         """Seconds for which the oldest key has waited for a worker; 0 if there is none."""
         with self._condition:
             now = self._clock()
-            return max((flow.age(now) for ring in self._ready for flow in ring), default=0.0)
+            return max((flow.oldest_seconds(now) for ring in self._ready for flow in ring), default=0.0)
 
     @property
     def namespaces_backing_off(self) -> Counter[str]:

@@ -22,7 +22,7 @@ def validate(review: Review, config: AdmissionConfig) -> Decision:
     if not (review.is_pod or template_path):
         return Decision.allow(Reason.NOT_A_POD)
     if review.operation not in ("CREATE", "UPDATE"):
-        return Decision.allow(Reason.NOT_A_CREATE)
+        return Decision.allow(Reason.OTHER_OPERATION)
     if template_path:
         return template_decision.validate(review, template_path, config)
     return pod_decision.validate(review, config)

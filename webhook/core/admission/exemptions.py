@@ -20,7 +20,7 @@ EXPLANATIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class NamespaceScope:
+class InjectedNamespaces:
     """The namespaces whose pods are injected."""
 
     excluded: Collection[str] = ()
@@ -47,9 +47,9 @@ def find_exemption_if_annotated(metadata: Mapping[str, object]) -> Reason | None
     return Reason.BEING_DELETED if metadata.get("deletionTimestamp") else None
 
 
-def is_exempt(metadata: Mapping[str, object], scope: NamespaceScope) -> bool:
+def is_exempt(metadata: Mapping[str, object], namespaces: InjectedNamespaces) -> bool:
     """Whether a stored pod with this metadata, which names its namespace, is exempt."""
-    return not scope.contains(metadata.get("namespace")) or find_exemption(metadata) is not None
+    return not namespaces.contains(metadata.get("namespace")) or find_exemption(metadata) is not None
 
 
 def is_disabled(metadata: Mapping[str, object]) -> bool:

@@ -55,7 +55,7 @@ def mutate(review: Review, config: AdmissionConfig) -> Decision:
     if not review.is_pod:
         return Decision.allow(Reason.NOT_A_POD)
     if review.operation != "CREATE":
-        return Decision.allow(Reason.NOT_A_CREATE)
+        return Decision.allow(Reason.OTHER_OPERATION)
     pod = pods.from_object(review.required_object())
     exemption = pod.find_exemption()
     if exemption:

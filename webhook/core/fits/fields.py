@@ -13,13 +13,14 @@ _MAX_INTEGER = 10**12
 
 @dataclass(frozen=True, slots=True)
 class MemoryField:
-    """An amount in GiB and the path of the field that it comes from."""
+    """A number of gigabytes and the path of the field that it comes from."""
 
     path: str
     value: Decimal
 
     @property
     def key(self) -> str:
+        """The last part of the path: the field's name."""
         return self.path.rpartition(".")[2]
 
 
