@@ -110,17 +110,17 @@ def test_the_events_of_a_namespace_have_a_rate_limit(clock: Clock) -> None:
         assert recorder.warn(pod_metadata(uid=f"other {round_}", namespace=f"other {round_}"), "Forbidden", "x")
 
 
-@pytest.mark.parametrize("noisy", [5, 15, 40])
+@pytest.mark.parametrize("noisy", [5, 15])
 def test_noisy_namespaces_do_not_use_up_the_events_of_quiet_ones(noisy: int, clock: Clock) -> None:
-    """Also if they write as much as they may, once a second or whenever they can."""
+    """They write whenever they can; a quiet namespace writes one a second, after them."""
     recorder = Recorder(ScriptedApi().api, "host", clock)
-    written = write_events(recorder, "a", namespaces=noisy)
+    written = 0
     for round_ in range(600):
-        clock.now += 0.25
-        if round_ > 8:
+        written += write_events(recorder, f"a{round_}", pods=30 * noisy, namespaces=noisy)
+        if round_ % 4 == 0:
             quiet = pod_metadata(uid=f"quiet {round_}", namespace=f"quiet {round_ % 300}")
             assert recorder.warn(quiet, "Forbidden", "x"), round_
-        written += write_events(recorder, f"b{round_}", pods=4 * noisy, namespaces=noisy)
+        clock.now += 0.25
     assert written > noisy
     assert written <= BURST + 150 * min(PER_SECOND, noisy * NAMESPACE_PER_SECOND) + noisy * NAMESPACE_BURST
 

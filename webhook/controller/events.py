@@ -2,9 +2,9 @@
 
 The name of an Event is derived from the pod and the reason, so that a restarted controller or another replica updates
 the same Event. Events are rate-limited per pod and reason (`REPEAT_SECONDS`), per namespace and in total: a quota that
-stops a thousand pods must neither cause a thousand Events at once nor silence other namespaces. The more of its own
-limit a namespace has used, the more of the total must be left (`RESERVE`), so noisy namespaces do not use up the Events
-of quiet ones. A suppressed Event is written at a later retry of its pod.
+stops a thousand pods must neither cause a thousand Events at once nor silence other namespaces. A part of the
+total is kept for namespaces that have written none for a while (`RESERVE`), so that a few noisy namespaces do not use
+up the Events of quiet ones. A suppressed Event is written at a later retry of its pod.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ NAMESPACE_BURST = 25
 NAMESPACE_PER_SECOND = 0.25
 """Rate limit of the Events of one namespace: twenty noisy ones need the whole total."""
 RESERVE = BURST / 2
-"""Events of the total that a namespace with a used-up limit must leave; one with an unused limit need not leave any."""
+"""Events of the total that are kept for namespaces that have not used any of their limit."""
 MAX_NAMESPACES = 1000
 """Number of namespaces above which those with a full bucket are dropped from memory."""
 MAX_EVENTS = 10_000
@@ -117,7 +117,7 @@ class Recorder:
             last = self._last.get((uid, reason), _LastEvent(-REPEAT_SECONDS, 0))
             bucket = self._namespace_buckets.get(namespace) or TokenBucket(NAMESPACE_BURST, NAMESPACE_PER_SECOND, now)
             left = bucket.available(now)
-            required = 1 + RESERVE * (1 - left / NAMESPACE_BURST)
+            required = 1 if bucket.is_full(now) else 1 + RESERVE
             if now - last.at < REPEAT_SECONDS or left < 1 or self._bucket.available(now) < required:
                 return None
             self._bucket.take()
