@@ -20,7 +20,7 @@ PODS ?= 5000
 # The lowest versions of the dependencies that pyproject.toml allows.
 LOWEST := .venv-lowest
 
-.PHONY: help demo test test-fast test-lowest check generate lock image format mutations fuzz soak soak-fairness bench controlplane demo-cluster clean
+.PHONY: help demo test test-fast test-lowest check generate lock image format mutations fuzz soak soak-fairness soak-handshakes bench controlplane demo-cluster clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -87,6 +87,9 @@ fuzz: $(DEV) ## Look for an input that breaks it, for FUZZ_SECONDS (180)
 
 soak: $(DEV) ## Everything at once on a control plane, for MINUTES (10): load, restarts, rotations, hostile peers
 	@MINUTES=$(MINUTES) $(BIN)/python -m tests.soak
+
+soak-handshakes: $(DEV) ## Do PEERS (3,000) unfinished TLS handshakes delay reviews? A minute
+	@PEERS=$(or $(PEERS),3000) $(BIN)/python -m tests.soak.handshakes
 
 soak-fairness: $(DEV) ## Does a namespace with PODS (5,000) refused pods delay others? Five minutes
 	@PODS=$(PODS) $(BIN)/python -m tests.soak.fairness
