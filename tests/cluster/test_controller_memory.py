@@ -17,7 +17,7 @@ PODS = 200
 JUNK = "x" * (250 << 10)
 """The annotations of a pod are limited to 256 KiB."""
 
-MARGIN = 48 << 20
+MARGIN = 56 << 20
 """Bytes. The pods' annotations are as large again."""
 
 UNUSABLE_PODS = 5800 if LONG_TESTS else 800
