@@ -13,6 +13,8 @@ from webhook.core.admission import decide
 from webhook.core.admission.decision import Decision
 from webhook.core.admission.review import Review
 from webhook.core.admission_config import AdmissionConfig
+from webhook.observe.log_rate import LogRate
+from webhook.server import admission_handler
 from webhook.server.app import create_app
 
 
@@ -108,12 +110,20 @@ def test_a_log_line_has_names_as_bounded_text_only(
 
 
 def test_a_flood_of_reviews_is_not_logged_line_by_line(
-    client: Client, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.INFO, "modelfit.admission")
+    seconds = [0.0]
+    monkeypatch.setattr(admission_handler, "LogRate", lambda: LogRate(now=lambda: seconds[0]))
+    client = Client(create_app(AdmissionConfig(), MAX_BYTES, lambda: True))
     body = builders.body(builders.pod(None))
     for _ in range(1500):
         client.post("/mutate", json=body)
+    assert len(log_lines(capsys)) == 1000
+    seconds[0] = 1
+    for _ in range(1500):
+        client.post("/mutate", json=body)
     lines = log_lines(capsys)
-    assert 1000 <= len(lines) < 1500
+    assert 1 <= len(lines) < 500
+    assert lines[0]["suppressed"] == 500
     assert all(line["suppressed"] > 0 for line in lines if "suppressed" in line)

@@ -212,6 +212,24 @@ def test_a_merge_key_may_be_overridden(config_file: ConfigFile) -> None:
     assert loaded.profiles["b"].driver == "a"
 
 
+def test_a_profile_states_the_memory_of_products_and_tolerates_taints(config_file: ConfigFile) -> None:
+    loaded = config_file.load(
+        """
+        profiles:
+          spark:
+            driver: gpu.nvidia.com
+            deviceClasses: [gpu.nvidia.com]
+            product: gpu.nvidia.com/productName
+            productMemory: {NVIDIA GB10: 110}
+            tolerations: [{key: a/b, operator: Equal, value: c, effect: NoExecute}, {}]
+        """
+    )
+    profile = loaded.admission_config().profiles["spark"]
+    assert profile.product_memory == {"NVIDIA GB10": 110 << 10}
+    tolerated = {"key": "a/b", "operator": "Equal", "value": "c", "effect": "NoExecute"}
+    assert profile.tolerations == (tolerated, {"operator": "Exists"})
+
+
 def test_a_file_that_cannot_be_read_is_an_error(config_file: ConfigFile, tmp_path: Path) -> None:
     for path in (tmp_path / "none.yaml", tmp_path):
         with pytest.raises(InvalidSettings, match="want a readable YAML file of settings"):

@@ -54,7 +54,14 @@ def test_an_invalid_value_is_an_error_of_its_setting(config_file: ConfigFile, ke
         ("product", "gpu.example/a/b"), ("product", '"gpu.example/\\"x"'), ("partitionClasses", "[b]"),
         ("shares", "{cores: 10}"), ("shares", '{cores: "-1"}'), ("shares", '{cores: "ten"}'),
         ("shares", '{memory: "1"}'),
-        ("shares", '{"a b": "1"}'),
+        ("shares", '{"a b": "1"}'), ("productMemory", "{GB10: 110}"),
+        ("product", "a/m, productMemory: {GB10: 110Gi}"), ("product", "a/m, productMemory: {GB10: 0}"),
+        ("product", 'a/m, productMemory: {"": 1}'),
+        ("product", 'a/m, shares: {cores: "1"}, productMemory: {GB10: 110}'),
+        ("deviceClasses", "[a, b, c, d, e], product: a/m, productMemory: {GB10: 110}"),
+        ("tolerations", "[{operator: Equal, key: a}]"), ("tolerations", "[{operator: Equal, value: b}]"),
+        ("tolerations", "[{key: a, value: b}]"), ("tolerations", "[{effect: PreferNoSchedule}]"),
+        ("tolerations", "[{key: '-a'}]"), ("tolerations", "[" + ",".join(["{key: a}"] * 17) + "]"),
     ],
 )  # fmt: skip
 def test_an_invalid_member_of_a_profile_is_an_error_of_the_profile(

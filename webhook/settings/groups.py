@@ -1,13 +1,25 @@
 """Groups of settings, each under its own key."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic.alias_generators import to_camel
 
 from webhook.core.claims.device_request import MAX_ALTERNATIVES
 from webhook.core.profiles import Profile
-from webhook.settings.field_types import Amount, DeviceClass, Driver, Expression, Identifier, ObjectName, QualifiedName
+from webhook.settings.field_types import (
+    Amount,
+    DeviceClass,
+    Driver,
+    Expression,
+    Gibibytes,
+    Identifier,
+    LabelKey,
+    LabelValue,
+    ObjectName,
+    Product,
+    QualifiedName,
+)
 
 _MAX_SELECTORS = 32 * 1024
 """Bytes. A claim repeats the selectors up to 8 times, and an object may have at most 1.5 MiB."""
@@ -60,14 +72,74 @@ def _check_length(selectors: list[str]) -> list[str]:
     return selectors
 
 
+def _check_toleration_value(value: str | None, info: ValidationInfo) -> str | None:
+    if (value is not None) != (info.data.get("operator", "Exists") == "Equal"):
+        raise ValueError("a value with the operator Equal, and none with Exists")
+    if value is not None and info.data.get("key", "") is None:
+        raise ValueError("none without a key")
+    return value
+
+
+def _check_product_memory(memory: dict[str, int], info: ValidationInfo) -> dict[str, int]:
+    if memory and info.data.get("product", "") is None:
+        raise ValueError("none without product, whose values it lists")
+    if memory and info.data.get("shares"):
+        raise ValueError("none with shares: only devices that publish their memory are shared")
+    if memory and len(info.data.get("device_classes", ())) > _MAX_CLASSES_WITH_SHARES:
+        raise ValueError(f"at most {_MAX_CLASSES_WITH_SHARES} deviceClasses with it, each is tried in two ways")
+    return memory
+
+
+class TolerationSettings(Group):
+    """A device taint that a profile tolerates, as in the API."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"operator": {"const": "Equal"}}, "required": ["operator"]},
+            "then": {"required": ["key", "value"]},
+            "else": {"properties": {"value": {"type": "null"}}},
+        }
+    )
+
+    key: LabelKey | None = None
+    """Key of the taint; without it, all keys. Default none."""
+    operator: Literal["Exists", "Equal"] = "Exists"
+    """`Exists`: any value. `Equal`: the value `value`. Default `Exists`."""
+    value: Annotated[LabelValue | None, AfterValidator(_check_toleration_value)] = Field(
+        default=None, validate_default=True
+    )
+    """Value of the taint. Required with `Equal`, none with `Exists`. Default none."""
+    effect: Literal["NoSchedule", "NoExecute"] | None = None
+    """Effect of the taint; without it, both. Default none."""
+
+    def toleration(self) -> dict[str, str]:
+        """The toleration as in the API."""
+        return self.model_dump(exclude_none=True)
+
+
 class ProfileSettings(Group):
     """A custom device profile: how the claims select devices of one DRA driver."""
 
-    # The chart validates values by the JSON schema alone, so the rule of _check_shares is in it too.
+    # The chart validates values by the JSON schema alone, so the rules of the validators above are in it too.
     model_config = ConfigDict(
         json_schema_extra={
-            "if": {"properties": {"shares": {"minProperties": 1}}, "required": ["shares"]},
-            "then": {"properties": {"deviceClasses": {"maxItems": _MAX_CLASSES_WITH_SHARES}}},
+            "allOf": [
+                {
+                    "if": {"properties": {"shares": {"minProperties": 1}}, "required": ["shares"]},
+                    "then": {"properties": {"deviceClasses": {"maxItems": _MAX_CLASSES_WITH_SHARES}}},
+                },
+                {
+                    "if": {"properties": {"productMemory": {"minProperties": 1}}, "required": ["productMemory"]},
+                    "then": {
+                        "properties": {
+                            "deviceClasses": {"maxItems": _MAX_CLASSES_WITH_SHARES},
+                            "shares": {"maxProperties": 0},
+                            "product": {"type": "string"},
+                        },
+                        "required": ["product"],
+                    },
+                },
+            ]
         }
     )
 
@@ -76,8 +148,8 @@ class ProfileSettings(Group):
     device_classes: Annotated[list[DeviceClass], AfterValidator(_check_unique)] = Field(
         min_length=1, max_length=MAX_ALTERNATIVES, json_schema_extra={"uniqueItems": True}
     )
-    """DeviceClasses to try, in order: at most 8, or 4 with `shares`. Classes that do not exist in the cluster are
-    skipped. Required."""
+    """DeviceClasses to try, in order: at most 8, or 4 with `shares` or `productMemory`. Classes that do not exist in the
+    cluster are skipped. Required."""
     partition_classes: Annotated[list[DeviceClass], AfterValidator(_check_partitions)] = Field(default_factory=list)
     """Those of `deviceClasses` whose devices are partitions that cannot work together. A request for several devices
     does not use them. Default none."""
@@ -94,6 +166,14 @@ class ProfileSettings(Group):
     product: QualifiedName | None = None
     """Attribute with its domain that has the same value on all GPUs of one product. Several devices for one pod must
     agree in it. Default none."""
+    product_memory: Annotated[dict[Product, Gibibytes], AfterValidator(_check_product_memory)] = Field(
+        default_factory=dict, max_length=32
+    )
+    """GPU memory in GiB of products whose devices publish no `capacity`, by the value of `product`, such as
+    `NVIDIA GB10: 110`. At most 32; needs `product`, at most 4 `deviceClasses`, and no `shares`. Default none."""
+    tolerations: list[TolerationSettings] = Field(default_factory=list, max_length=16)
+    """Device taints that the claims tolerate, at most 16, each with `key`, `operator` (default `Exists`), `value` and
+    `effect` as in the API. Default none."""
 
     def profile(self, name: str) -> Profile:
         """The profile as the core uses it."""
@@ -106,6 +186,8 @@ class ProfileSettings(Group):
             product=self.product,
             partition_classes=tuple(self.partition_classes),
             shares=self.shares,
+            product_memory={name: gibibytes << 10 for name, gibibytes in self.product_memory.items()},
+            tolerations=tuple(each.toleration() for each in self.tolerations),
         )
 
 

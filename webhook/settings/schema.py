@@ -19,7 +19,7 @@ class Settings(Group):
     placement: Literal["any", "tightest"] = "any"
     """`any`: the scheduler takes the first device that is large enough. `tightest`: the claim asks for smaller devices
     first. A claim lists at most 8 alternatives, so `tightest` has no effect with a profile of more than 4 DeviceClasses
-    (2 with `shares`). Default `any`."""
+    (2 with `shares` or `productMemory`). Default `any`."""
     system_memory: SystemMemorySettings = SystemMemorySettings()
     """System memory from a DRA driver for memory. Default off."""
     device_count_variable: Variable | None = None

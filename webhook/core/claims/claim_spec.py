@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from webhook.core.claims.alternatives import Alternative, alternative_names, list_alternatives
+from webhook.core.claims.alternatives import Alternative, Published, alternative_names, list_alternatives
 from webhook.core.claims.device_request import DeviceRequest
 from webhook.core.fits import quantities
 from webhook.core.profiles import cel
@@ -45,29 +45,35 @@ def _conditions(request: DeviceRequest, alternative: Alternative) -> list[str]:
     """The CEL expressions that a device must satisfy, all of them."""
     profile = request.profile
     minimum, maximum = alternative.min_mebibytes, alternative.max_mebibytes
-    conditions = [cel.at_least(profile.driver, profile.capacity, quantities.canonical(minimum))]
-    if maximum is not None:
-        conditions.append(cel.at_most(profile.driver, profile.capacity, quantities.canonical(maximum)))
+    if alternative.published is Published.NOTHING and profile.product:
+        conditions = [cel.is_product_without(profile.driver, profile.capacity, profile.product, alternative.products)]
+    else:
+        conditions = [cel.at_least(profile.driver, profile.capacity, quantities.canonical(minimum))]
+        if maximum is not None:
+            conditions.append(cel.at_most(profile.driver, profile.capacity, quantities.canonical(maximum)))
     conditions += profile.selectors
     bandwidth = request.requirements.min_bandwidth
     if profile.bandwidth and bandwidth:
         conditions.append(cel.attribute_at_least(profile.driver, profile.bandwidth, bandwidth))
-    if not alternative.with_shares:
+    if alternative.published is Published.MEMORY:
         conditions.append(cel.lacks_capacity(profile.driver, tuple(profile.shares)))
     return conditions
 
 
 def _exact_request(request: DeviceRequest, alternative: Alternative) -> dict[str, object]:
-    # With the feature gate for consumable capacity, `capacity` consumes a share of a shareable device. Without it the
-    # API server drops the field, and the selectors still apply.
-    capacity = {request.profile.capacity: quantities.canonical(alternative.min_mebibytes)}
-    if alternative.with_shares:
-        capacity |= request.profile.shares
     body: dict[str, object] = {
         "deviceClassName": alternative.device_class,
         "selectors": [_selector(condition) for condition in _conditions(request, alternative)],
-        "capacity": {"requests": capacity},
     }
+    if alternative.published is not Published.NOTHING:
+        # With the feature gate for consumable capacity, `capacity` consumes a share of a shareable device. Without it
+        # the API server drops the field, and the selectors still apply.
+        capacity = {request.profile.capacity: quantities.canonical(alternative.min_mebibytes)}
+        if alternative.published is Published.ALL:
+            capacity |= request.profile.shares
+        body["capacity"] = {"requests": capacity}
+    if request.profile.tolerations:
+        body["tolerations"] = [dict(each) for each in request.profile.tolerations]
     if alternative.count > 1:
         body["count"] = alternative.count
     return body

@@ -175,11 +175,10 @@ def _check_supports_several(profile: Profile, path: str) -> None:
 
 
 def _limit_counts(counts: tuple[int, ...], profile: Profile) -> tuple[int, ...]:
-    """The first counts whose alternatives, for each class and share of the profile, fit into one request."""
-    variants = 2 if profile.shares else 1
+    """The first counts whose alternatives, for each class and variant of the profile, fit into one request."""
     total = 0
     for index, count in enumerate(counts):
-        total += len(profile.classes_for(count)) * variants
+        total += len(profile.classes_for(count)) * profile.variants
         if total > MAX_ALTERNATIVES:
             return counts[: max(index, 1)]
     return counts

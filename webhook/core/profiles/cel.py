@@ -39,6 +39,12 @@ def lacks_capacity(driver: str, capacities: tuple[str, ...]) -> str:
     return " || ".join(f"!({_present('capacity', driver, capacity)})" for capacity in capacities)
 
 
+def is_product_without(driver: str, capacity: str, attribute: str, products: tuple[str, ...]) -> str:
+    """The device lacks `capacity`, and its `attribute` (qualified) is one of `products`."""
+    domain, _, name = attribute.partition("/")
+    return f"!({_present('capacity', driver, capacity)}) && {attribute_in(domain, name, products)}"
+
+
 def attribute_at_least(driver: str, attribute: str, minimum: int) -> str:
     """The device has the integer attribute, and it is at least `minimum`."""
     found = _lookup("attributes", driver, attribute)

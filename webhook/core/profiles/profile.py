@@ -28,6 +28,16 @@ class Profile:
     """How much to request of a shareable device's other capacities, by name. A capacity that a request does not name
     is consumed whole, or at the driver's default. A device that lacks one of them is requested by memory alone."""
 
+    product_memory: Mapping[str, int] = field(default_factory=dict)
+    """GPU memory in MiB by the value of `product`, for devices that do not publish `capacity`. Needs `product`."""
+    tolerations: tuple[Mapping[str, str], ...] = ()
+    """Device taints that a request tolerates, as in the API."""
+
+    @property
+    def variants(self) -> int:
+        """How many alternatives a request lists for each DeviceClass: devices differ in what they publish."""
+        return 1 + bool(self.shares) + bool(self.product_memory)
+
     def classes_for(self, count: int) -> tuple[str, ...]:
         """The DeviceClasses that can serve a model on `count` devices."""
         return tuple(each for each in self.device_classes if count == 1 or each not in self.partition_classes)
