@@ -2,14 +2,15 @@
 
 import copy
 import threading
+import time
 from typing import cast
 
 import pytest
-from kubernetes.leaderelection.leaderelectionrecord import LeaderElectionRecord
 
+from webhook.cluster import leader_election
 from webhook.cluster.api import Api
 from webhook.cluster.api_errors import ApiError, ErrorReason
-from webhook.cluster.leader_election import RENEW_SECONDS, LeaderElector, LeaseLock
+from webhook.cluster.leader_election import LEASE_SECONDS, MAX_LEASE_SECONDS, RENEW_SECONDS, LeaderElector, LeaseLock
 from webhook.json_tree import JsonObject
 
 
@@ -50,8 +51,15 @@ class LeaseServer:
 class Replica:
     def __init__(self, server: LeaseServer, identity: str) -> None:
         self.changes: list[bool] = []
+        self.errors: list[ErrorReason] = []
         self.lock = LeaseLock(cast(Api, server), "modelfit", "modelfit-controller", identity)
-        self.elector = LeaderElector(self.lock, threading.Event(), self.changes.append, lambda: server.now)
+        self.elector = LeaderElector(
+            self.lock,
+            threading.Event(),
+            self.changes.append,
+            lambda error: self.errors.append(error.reason),
+            lambda: server.now,
+        )
 
 
 @pytest.fixture
@@ -139,11 +147,12 @@ def test_only_the_holder_releases_a_lease(server: LeaseServer, first: Replica, s
 
 def test_a_lease_that_changed_since_it_was_read_is_not_acquired(server: LeaseServer, first: Replica) -> None:
     first.elector.step()
-    first.lock.get("modelfit-controller", "modelfit")
+    lease = first.lock.read()
     server.version += 1
-    record = LeaderElectionRecord("first", "12", "", "")  # type: ignore[no-untyped-call]
-    assert first.lock.update("modelfit-controller", "modelfit", record) is False
-    assert first.lock.create("modelfit-controller", "modelfit", record) is False
+    for stale in (lease, None):
+        with pytest.raises(ApiError) as raised:
+            first.lock.hold(stale)
+        assert raised.value.reason in (ErrorReason.CONFLICT, ErrorReason.ALREADY_EXISTS)
 
 
 def test_no_replica_becomes_leader_while_the_api_server_is_down(server: LeaseServer, first: Replica) -> None:
@@ -151,3 +160,85 @@ def test_no_replica_becomes_leader_while_the_api_server_is_down(server: LeaseSer
     first.elector.step()
     assert not first.elector.is_leader
     assert first.changes == []
+    assert first.errors == [ErrorReason.UNREACHABLE]
+
+
+@pytest.mark.parametrize("shift", [-3600, 3600])
+def test_a_wall_clock_that_is_set_does_not_change_when_another_replica_takes_over(
+    shift: int, server: LeaseServer, first: Replica, second: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first.elector.step()
+    second.elector.step()
+    wall_clock = time.time
+    monkeypatch.setattr(time, "time", lambda: wall_clock() + shift)
+    observed = []
+    for seconds in (LEASE_SECONDS - 0.1, 0.2):
+        server.now += seconds
+        second.elector.step()
+        observed.append(second.elector.is_leader)
+    assert observed == [False, True]
+
+
+def test_times_in_the_lease_that_are_wrong_are_ignored(server: LeaseServer, first: Replica, second: Replica) -> None:
+    first.elector.step()
+    server.spec["renewTime"] = "2001-01-01T00:00:00.000000Z"
+    second.elector.step()
+    assert not second.elector.is_leader
+    # A record that changes is in use, whatever its time.
+    for hour in range(3):
+        server.now += LEASE_SECONDS - 1
+        server.spec["renewTime"] = f"2000-01-01T0{hour}:00:00.000000Z"
+        second.elector.step()
+        assert not second.elector.is_leader
+    server.spec["renewTime"] = "2099-01-01T00:00:00.000000Z"
+    second.elector.step()
+    server.now += LEASE_SECONDS + 1
+    second.elector.step()
+    assert second.elector.is_leader
+
+
+def test_a_leader_that_observes_another_holder_stops_at_once(server: LeaseServer, first: Replica) -> None:
+    first.elector.step()
+    server.spec["holderIdentity"] = "second"
+    first.elector.step()
+    assert not first.elector.is_leader
+    assert first.changes == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("duration", "seconds"), [(30, 30), (1, LEASE_SECONDS), (86_400, MAX_LEASE_SECONDS), ("soon", LEASE_SECONDS)]
+)
+def test_the_duration_in_the_record_is_respected_within_limits(
+    duration: object, seconds: int, server: LeaseServer, first: Replica, second: Replica
+) -> None:
+    first.elector.step()
+    server.spec["leaseDurationSeconds"] = duration
+    second.elector.step()
+    server.now += seconds - 0.1
+    second.elector.step()
+    assert not second.elector.is_leader
+    server.now += 0.2
+    second.elector.step()
+    assert second.elector.is_leader
+
+
+def test_an_answer_without_the_written_holder_makes_no_leader(
+    server: LeaseServer, first: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "call", lambda *_, **__: {"metadata": {"resourceVersion": "1"}})
+    first.elector.step()
+    assert not first.elector.is_leader
+    assert first.errors == [ErrorReason.UNEXPECTED]
+
+
+def test_the_election_survives_an_exception(server: LeaseServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, changes = threading.Event(), threading.Event()
+    lock = LeaseLock(cast(Api, server), "modelfit", "modelfit-controller", "first")
+    elector = LeaderElector(lock, stop, lambda _: changes.set(), lambda _: None)
+    monkeypatch.setattr(leader_election, "RETRY_SECONDS", 0.01)
+    with monkeypatch.context() as broken:
+        broken.setattr(server, "call", lambda *_, **__: 1 // 0)
+        elector.start()
+        time.sleep(0.1)
+    assert changes.wait(10)
+    stop.set()

@@ -1,30 +1,24 @@
 """Leader election on a Lease: at most one of several replicas is the leader.
 
-The client's LeaderElection decides who may acquire or renew the lock. Differences from the client's own lock and loop:
-calls have timeouts, and an API server that does not respond does not end the election; the loop can be stopped and
-releases the lock; and leadership expires by the monotonic clock before another replica may acquire the lock, even while
-a call hangs.
+The rules are those of client-go: a replica takes over a lease whose record has not changed for the lease's duration, as
+the replica itself observed it. All durations are measured with the monotonic clock. The times in the Lease are
+informational, so that neither a wall clock that is wrong nor one that is set affects the election.
 """
-# mypy: disable-error-code="no-untyped-call"
-# The client claims to be typed, but many of its functions have no annotations.
 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
-
-from kubernetes.leaderelection.electionconfig import Config
-from kubernetes.leaderelection.leaderelection import LeaderElection
-from kubernetes.leaderelection.leaderelectionrecord import LeaderElectionRecord
 
 from webhook.cluster.api import Api, path
 from webhook.cluster.api_errors import ApiError, ErrorReason
-from webhook.json_tree import JsonObject, get_object
+from webhook.json_tree import JsonObject, get_object, get_text
 
 LEASE_SECONDS = 12
 """Seconds after the last renewal until another replica may acquire the lease: the cost of a killed leader."""
+MAX_LEASE_SECONDS = 60
+"""The longest duration that a record of another release may ask for."""
 RENEW_SECONDS = 8
 """Seconds after the last renewal until the leader stops acting."""
 RETRY_SECONDS = 2
@@ -32,8 +26,7 @@ RETRY_SECONDS = 2
 CALL_SECONDS = 3.0
 """Timeout of one call: two of them fit into RENEW_SECONDS."""
 
-# It logs a line every two seconds at INFO.
-logging.getLogger("leaderelection").setLevel(logging.WARNING)
+_log = logging.getLogger("modelfit.election")
 
 
 class NoLeaderElection:
@@ -47,59 +40,48 @@ class NoLeaderElection:
     def release(self) -> None: ...
 
 
-class _LockError(NamedTuple):
-    """An error in the shape that LeaderElection reads: it creates the lock only if the body has code 404."""
-
-    reason: str
-    body: str
-
-
 class LeaseLock:
-    """The lock that LeaderElection acquires and renews. The times written to the Lease are informational: the election
-    measures how long a record has not changed."""
+    """Reads and writes the Lease for the replica `identity`. Methods raise ApiError."""
 
     def __init__(self, api: Api, namespace: str, name: str, identity: str) -> None:
         self.namespace, self.name, self.identity = namespace, name, identity
         self._api = api
-        self._lease: JsonObject = {}
 
-    def get(self, name: str, namespace: str) -> tuple[bool, LeaderElectionRecord | _LockError]:
+    def read(self) -> JsonObject | None:
+        """None if the Lease does not exist."""
         try:
-            self._lease = self._api.call("GET", self._path(name), read_seconds=CALL_SECONDS)
+            lease = self._api.call("GET", self._path(self.name), read_seconds=CALL_SECONDS)
         except ApiError as error:
-            not_found = error.reason is ErrorReason.NOT_FOUND
-            return False, _LockError(str(error), '{"code": 404}' if not_found else "")
-        spec = _spec(self._lease)
-        # An empty holder is a released lease: the election takes over a record whose holder is None.
-        return True, LeaderElectionRecord(
-            spec.get("holderIdentity") or None,
-            str(spec.get("leaseDurationSeconds", LEASE_SECONDS)),
-            spec.get("acquireTime", ""),
-            spec.get("renewTime", ""),
-        )
+            if error.reason is not ErrorReason.NOT_FOUND:
+                raise
+            return None
+        if not get_text(lease, "metadata", "resourceVersion"):
+            # Without a resource version the write would not notice that another replica writes at the same time.
+            raise ApiError(ErrorReason.UNEXPECTED, f"Lease {self.namespace}/{self.name}: no resource version")
+        return lease
 
-    def create(self, name: str, namespace: str, election_record: LeaderElectionRecord) -> bool:
-        body: JsonObject = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": name, "namespace": namespace},
-            "spec": self._renewed_spec({}),
-        }
-        return self._write("POST", self._path(), body)
-
-    def update(self, name: str, namespace: str, updated_record: LeaderElectionRecord) -> bool:
-        # The lease keeps the resource version that was read, so a concurrent write makes this one fail.
-        spec = self._renewed_spec(_spec(self._lease))
-        return self._write("PUT", self._path(name), {**self._lease, "spec": spec})
+    def hold(self, lease: JsonObject | None) -> JsonObject:
+        """Writes this replica as the holder, and returns the written Lease. None creates the Lease. Raises ApiError
+        with CONFLICT if the Lease has changed since it was read."""
+        if lease is None:
+            metadata: JsonObject = {"name": self.name, "namespace": self.namespace}
+            lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+            written = self._write("POST", self._path(), {**lease, "spec": self._renewed_spec({})})
+        else:
+            spec = self._renewed_spec(get_object(lease, "spec"))
+            written = self._write("PUT", self._path(self.name), {**lease, "spec": spec})
+        if holder(written) != self.identity:
+            raise ApiError(ErrorReason.UNEXPECTED, f"Lease {self.namespace}/{self.name}: the holder was not written")
+        return written
 
     def release(self) -> None:
         """Clears the holder, so that another replica acquires the lease at once. No effect if it is not held."""
-        found, _ = self.get(self.name, self.namespace)
-        spec = _spec(self._lease)
-        if found and spec.get("holderIdentity") == self.identity:
-            self._write("PUT", self._path(self.name), {**self._lease, "spec": {**spec, "holderIdentity": ""}})
+        lease = self.read()
+        if lease is not None and holder(lease) == self.identity:
+            spec = {**get_object(lease, "spec"), "holderIdentity": ""}
+            self._write("PUT", self._path(self.name), {**lease, "spec": spec})
 
-    def _renewed_spec(self, spec: JsonObject) -> JsonObject:
+    def _renewed_spec(self, spec: Mapping[str, object]) -> JsonObject:
         """The Lease's spec, held by this replica from now on."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         renewed: JsonObject = {**spec, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
@@ -109,12 +91,8 @@ class LeaseLock:
             renewed["leaseTransitions"] = transitions + 1 if isinstance(transitions, int) and spec else 0
         return renewed
 
-    def _write(self, method: str, url_path: str, body: JsonObject) -> bool:
-        try:
-            self._lease = self._api.call(method, url_path, body=body, read_seconds=CALL_SECONDS)
-        except ApiError:
-            return False
-        return True
+    def _write(self, method: str, url_path: str, body: JsonObject) -> JsonObject:
+        return self._api.call(method, url_path, body=body, read_seconds=CALL_SECONDS)
 
     def _path(self, *name: str) -> str:
         return path("coordination.k8s.io/v1", "leases", self.namespace, *name)
@@ -122,20 +100,23 @@ class LeaseLock:
 
 class LeaderElector:
     """Acquires and renews the lock until `stop` is set. Calls `changed(is_leader)` when this replica gains or loses
-    leadership."""
+    leadership, and `failed(error)` after a failed call."""
 
     def __init__(
         self,
         lock: LeaseLock,
         stop: threading.Event,
         changed: Callable[[bool], None],
+        failed: Callable[[ApiError], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._lock, self._stop, self._changed, self._clock = lock, stop, changed, clock
+        """`clock` returns seconds and is never set back."""
+        self._lock, self._stop, self._changed, self._failed, self._clock = lock, stop, changed, failed, clock
         self._leader_until = -1.0
         self._reported = False
-        config = Config(lock, LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, lambda: None, None)
-        self._election = LeaderElection(config)
+        self._record: object = None
+        self._record_changed_at = 0.0
+        """When this replica first observed `_record`."""
         self._thread = threading.Thread(target=self._run, name="leader election", daemon=True)
 
     @property
@@ -152,7 +133,14 @@ class LeaderElector:
     def step(self) -> None:
         """One attempt to acquire or renew the lock."""
         started = self._clock()
-        if self._election.try_acquire_or_renew():
+        try:
+            acquired = self._acquire_or_renew()
+        except ApiError as error:
+            acquired = False
+            # Another replica was faster.
+            if error.reason not in (ErrorReason.CONFLICT, ErrorReason.ALREADY_EXISTS):
+                self._failed(error)
+        if acquired:
             # Leadership may have expired during this call: what changed meanwhile was ignored, so the loss is reported
             # before the gain.
             self._report(self.is_leader and self._reported)
@@ -164,11 +152,32 @@ class LeaderElector:
         """Releases the lock. `stop` must be set before."""
         self._thread.join(CALL_SECONDS)
         self._leader_until = -1.0
-        self._lock.release()
+        try:
+            self._lock.release()
+        except ApiError as error:
+            self._failed(error)
+
+    def _acquire_or_renew(self) -> bool:
+        lease = self._lock.read()
+        self._observe(lease)
+        if lease is not None and holder(lease) not in ("", self._lock.identity):
+            self._leader_until = -1.0
+            if self._clock() < self._record_changed_at + _duration(lease):
+                return False
+        self._observe(self._lock.hold(lease))
+        return True
+
+    def _observe(self, lease: JsonObject | None) -> None:
+        record = lease.get("spec") if lease is not None else None
+        if record != self._record:
+            self._record, self._record_changed_at = record, self._clock()
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self.step()
+            try:
+                self.step()
+            except Exception:
+                _log.exception("leader election failed, retrying")
             self._stop.wait(RETRY_SECONDS)
 
     def _report(self, is_leader: bool) -> None:
@@ -177,5 +186,12 @@ class LeaderElector:
             self._changed(is_leader)
 
 
-def _spec(lease: JsonObject) -> JsonObject:
-    return dict(get_object(lease, "spec"))
+def holder(lease: JsonObject) -> str:
+    """The identity of the replica that holds the lease; empty if it is released."""
+    return get_text(lease, "spec", "holderIdentity") or ""
+
+
+def _duration(lease: JsonObject) -> int:
+    """Seconds after which an unchanged record is expired: that of the holder, whose release may have another one."""
+    seconds = get_object(lease, "spec").get("leaseDurationSeconds")
+    return max(LEASE_SECONDS, min(seconds, MAX_LEASE_SECONDS)) if isinstance(seconds, int) else LEASE_SECONDS

@@ -100,7 +100,7 @@ class Controller:
         self._elector: LeaderElector | NoLeaderElection = NoLeaderElection()
         if options.leader_election:
             lock = LeaseLock(api, options.namespace, options.lease, options.identity)
-            self._elector = LeaderElector(lock, self._stop, self._leadership_changed)
+            self._elector = LeaderElector(lock, self._stop, self._leadership_changed, self._election_failed)
         loops = [("discovery", self._discover), ("uninjected pod scanner", self._scan)]
         if certificates is not None:
             loops.append(("certificates", lambda: certificates.run(self._stop, lambda: self._elector.is_leader)))
@@ -204,6 +204,13 @@ class Controller:
         if is_leader:
             self._queue.add_all(self._pods.keys())
 
+    def _election_failed(self, error: ApiError) -> None:
+        controller_metrics.count_api_failure(error.reason)
+        count = self._throttle.allow(("election", error.reason))
+        if count:
+            fields = {"reason": error.reason, "error": error.message, "count": count}
+            _log.warning("leader election failed, retrying", extra={"fields": fields})
+
     def _enqueue_certificates(self) -> None:
         if self._certificates is not None:
             self._certificates.enqueue()
@@ -260,6 +267,10 @@ class Controller:
             controller_metrics.count_api_failure(error.reason)
             _log.warning("API discovery failed", extra={"fields": {"error": str(error)}})
             return False
+        except Exception:
+            controller_metrics.count_api_failure(ErrorReason.UNEXPECTED)
+            _log.exception("API discovery failed")
+            return False
         if changed:
             fields = {"version": self._resource.version, "problem": self._resource.problem}
             _log.info("resource.k8s.io version changed", extra={"fields": fields})
@@ -273,6 +284,7 @@ class Controller:
             try:
                 self._scanner.scan()
             except Exception:
+                controller_metrics.count_api_failure(ErrorReason.UNEXPECTED)
                 _log.exception("scan for uninjected pods failed")
             self._stop.wait(self._options.uninjected_scan_seconds)
 
