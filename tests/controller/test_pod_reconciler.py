@@ -126,7 +126,8 @@ def test_a_claim_that_is_deleted_between_two_calls_is_created_by_the_next_attemp
 @pytest.mark.parametrize("reason", [each for each in ErrorReason if each is not ErrorReason.ALREADY_EXISTS], ids=str)
 def test_an_error_is_retried_and_reported_according_to_its_reason(reason: ErrorReason, fixture: Fixture) -> None:
     result = fixture.reconcile(ApiError(reason, "x"), {"versions": [{"version": "v1"}]})
-    assert result == Result(requeue=True, scope=reason.scope, reason=reason)
+    requeue = reason is not ErrorReason.NAMESPACE_TERMINATING
+    assert result == Result(requeue=requeue, scope=reason.scope, reason=reason)
     assert fixture.event_reasons == ([reason] if reason.reported else [])
 
 

@@ -15,6 +15,7 @@ DONE, CREATED = Result(), Result(created=True)
 UNAVAILABLE = Result(requeue=True)
 INVALID = Result(requeue=True, scope=Scope.POD)
 QUOTA = Result(requeue=True, scope=Scope.NAMESPACE, reason="QuotaExceeded")
+TERMINATING = Result(scope=Scope.NAMESPACE, reason="NamespaceTerminating")
 REFUSED = Result(requeue=True, scope=Scope.NAMESPACE, reason="AdmissionRefused")
 
 
@@ -219,6 +220,16 @@ def test_a_refused_namespace_costs_few_calls_whatever_it_does(fixture: Fixture) 
         fixture.add(key)
         attempts += len(fixture.attempts(0.01))
     assert attempts <= 100
+
+
+def test_the_pods_of_a_terminating_namespace_are_tried_once_each_at_a_low_rate(fixture: Fixture) -> None:
+    refuse(fixture, 40, TERMINATING)
+    assert len(fixture.attempts(10)) <= 20
+    assert fixture.queue.namespaces_backing_off == {"NamespaceTerminating": 1}
+    fixture.attempts(100)
+    assert fixture.queue.retrying == fixture.queue.depth == 0
+    fixture.attempts(MAX_SECONDS)
+    assert not fixture.queue._namespaces
 
 
 def test_every_key_of_a_refused_namespace_gets_its_turn(fixture: Fixture) -> None:

@@ -131,7 +131,11 @@ class PodReconciler:
                 metadata, error.reason, f"the API server does not accept the pod's ResourceClaim: {error}"
             )
         return Result(
-            requeue=True, requeue_after=error.retry_after or 0.0, scope=error.scope, reason=error.reason.value
+            # A namespace that is being deleted never accepts an object again.
+            requeue=error.reason is not ErrorReason.NAMESPACE_TERMINATING,
+            requeue_after=error.retry_after or 0.0,
+            scope=error.scope,
+            reason=error.reason.value,
         )
 
     def _refresh_version(self) -> None:
@@ -141,7 +145,7 @@ class PodReconciler:
             controller_metrics.count_api_failure(error.reason)
 
     def _warn(self, pod: Mapping[str, object], claim: Mapping[str, object]) -> None:
-        """Emits Events about problems of a pod whose claim was created, once."""
+        """Emits Events about the problems of a pod, once: when its claim has been created."""
         request = stripped_pods.device_request(pod, self._config)
         if not isinstance(request, DeviceRequest):
             return

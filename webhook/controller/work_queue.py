@@ -78,13 +78,15 @@ class WorkQueue:
         """The worker has finished with the key."""
         with self._condition:
             flow = self._processing.pop(key)
-            keys = self._keys(flow.namespace)
+            keys = self._namespace_keys(flow.namespace)
             keys.processing -= 1
             keys.invalid.discard(key)
             probed = flow.probe == key
             if probed:
                 flow.probe = None
-            if result.requeue:
+            if result.scope is Scope.NAMESPACE:
+                self._refuse(key, flow, result, probed)
+            elif result.requeue:
                 self._retry(key, flow, result, probed)
             else:
                 self._failures.pop(key, None)
@@ -131,7 +133,7 @@ class WorkQueue:
             self._delayed, self._backing_off = DueTimes(), DueTimes()
             self._failures.clear()
             for key in self._processing:
-                keys = self._keys(_namespace(key))
+                keys = self._namespace_keys(_namespace(key))
                 keys.processing += 1
                 self._processing[key] = keys.new
 
@@ -164,14 +166,18 @@ class WorkQueue:
     def namespaces_backing_off(self) -> Counter[str]:
         """Number of namespaces by the reason for which they back off."""
         with self._condition:
-            refused = (flows for keys in self._namespaces.values() for flows in keys.refused.items())
-            return Counter(reason for reason, flow in refused if flow.failures and (flow.keys or flow.probe))
+            return Counter(
+                reason
+                for keys in self._namespaces.values()
+                for reason, flow in keys.refused.items()
+                if flow.failures and (flow.keys or flow.probe or keys.new.keys)
+            )
 
     def _add(self, key: str) -> None:
         if key in self._processing:
             self._dirty.setdefault(key, False)
         elif key not in self._flows and key not in self._delayed:
-            self._queue(key, self._keys(_namespace(key)).new)
+            self._queue(key, self._namespace_keys(_namespace(key)).new)
 
     def _queue(self, key: str, flow: Flow) -> None:
         flow.keys[key] = self._clock()
@@ -196,32 +202,35 @@ class WorkQueue:
         if flow.failures:
             flow.probe = key
         self._processing[key] = flow
-        self._keys(flow.namespace).processing += 1
+        self._namespace_keys(flow.namespace).processing += 1
         # The last of the ring from now on.
         self._ring(flow).pop(flow)
         self._update(flow)
         return key
 
-    def _retry(self, key: str, flow: Flow, result: Result, probed: bool) -> None:
-        keys = self._keys(flow.namespace)
-        if result.scope is Scope.NAMESPACE:
-            self._failures.pop(key, None)
-            refused = keys.refused.setdefault(result.reason, Flow(flow.namespace, FlowKind.REFUSED))
+    def _refuse(self, key: str, flow: Flow, result: Result, probed: bool) -> None:
+        """The namespace backs off, and the key waits with it if it is to be tried again."""
+        self._failures.pop(key, None)
+        keys = self._namespace_keys(flow.namespace)
+        refused = keys.refused.setdefault(result.reason, Flow(flow.namespace, FlowKind.REFUSED))
+        if result.requeue:
             self._queue(key, refused)
-            # Attempts that began before the back-off do not extend it.
-            if not refused.failures or (probed and refused is flow):
-                self._back_off(refused, result.requeue_after)
-            if flow is not refused and (probed or not flow.failures):
-                self._back_off(flow, result.requeue_after)
-            for each in (keys.new, keys.due):
-                if not each.failures:
-                    self._back_off(each, result.requeue_after)
-            return
+        # Attempts that began before the back-off do not extend it.
+        if not refused.failures or (probed and refused is flow):
+            self._back_off(refused, result.requeue_after)
+        if flow is not refused and (probed or not flow.failures):
+            self._back_off(flow, result.requeue_after)
+        for each in (keys.new, keys.due):
+            if not each.failures:
+                self._back_off(each, result.requeue_after)
+
+    def _retry(self, key: str, flow: Flow, result: Result, probed: bool) -> None:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         delay = BACKOFF.delay(failures)
         if result.scope is Scope.POD:
-            keys.invalid.add(key)
-            delay = max(delay, len(keys.invalid) / INVALID_PER_SECOND)
+            invalid = self._namespace_keys(flow.namespace).invalid
+            invalid.add(key)
+            delay = max(delay, len(invalid) / INVALID_PER_SECOND)
         self._delayed.set(key, self._clock() + max(delay, result.requeue_after))
         if probed and result.scope is Scope.SERVER:
             # It is unknown whether the namespace still refuses.
@@ -249,7 +258,7 @@ class WorkQueue:
 
     def _end_delays(self, now: float) -> None:
         while (key := self._delayed.pop(now)) is not None:
-            self._queue(key, self._keys(_namespace(key)).due)
+            self._queue(key, self._namespace_keys(_namespace(key)).due)
         while (flow := self._backing_off.pop(now)) is not None:
             self._update(flow)
             self._remove_unused(flow.namespace)
@@ -259,7 +268,7 @@ class WorkQueue:
         self._turns = self._turns + 1 if new and retries else 0
         for ring in (retries, new) if self._turns and self._turns % RETRY_TURN == 0 else (new, retries):
             for flow in ring:
-                if self._keys(flow.namespace).processing < self._max_processing:
+                if self._namespace_keys(flow.namespace).processing < self._max_processing:
                     return flow
         return None
 
@@ -294,7 +303,7 @@ class WorkQueue:
         if keys.is_empty:
             del self._namespaces[namespace]
 
-    def _keys(self, namespace: str) -> NamespaceKeys:
+    def _namespace_keys(self, namespace: str) -> NamespaceKeys:
         keys = self._namespaces.get(namespace)
         if keys is None:
             keys = self._namespaces[namespace] = NamespaceKeys(namespace)
