@@ -211,8 +211,8 @@ FAULTS = (
         "queue-fairness",
         "a namespace with many keys is served before the others",
         "webhook/controller/work_queue.py",
-        "        self._ring(flow).pop(flow)\n",
-        "",
+        "        self._ready.remove(flow)\n        self._update(flow)\n        return key\n",
+        "        self._update(flow)\n        return key\n",
         ("tests/controller/test_work_queue.py",),
     ),
     Fault(

@@ -1,12 +1,12 @@
 """A work queue of keys `namespace/name`: each is queued at most once and processed by one worker at a time, as in
 client-go's workqueue. In addition it is fair over namespaces, and a namespace backs off as a whole.
 
-- Namespaces with ready keys take turns. Keys that were never tried come before retries; with both ready, one of
-  RETRY_TURN turns is a retry's. One namespace never has all workers.
+- Namespaces with ready keys take turns, and keys that were never tried come before retries: see `ReadyFlows`. One
+  namespace never has all workers.
 - A key that fails for a reason of the server is retried with a back-off of its own. One that fails for a reason of its
   pod too, and the more of them a namespace has, the longer.
 - A failure for a reason of the namespace makes its keys wait: see `namespace_keys.Flow`.
-- `add` does not end a back-off, so that updates of an object cause no additional attempts.
+- `add` does not end a back-off, so that updates of a pod cause no additional attempts.
 """
 
 import threading
@@ -18,13 +18,13 @@ from webhook.backoff import Backoff
 from webhook.cluster.api_errors import Scope
 from webhook.controller.due_times import DueTimes
 from webhook.controller.namespace_keys import FIRST_SECONDS, FREED_SECONDS, MAX_SECONDS, Flow, FlowKind, NamespaceKeys
+from webhook.controller.ready_flows import ReadyFlows
 from webhook.controller.results import Result
 
 BACKOFF = Backoff(first=FIRST_SECONDS, maximum=MAX_SECONDS)
 """Delays of the retries of a key."""
 INVALID_PER_SECOND = 2.0
 """Maximum rate of retries of a namespace's keys that fail for a reason of their pod."""
-RETRY_TURN = 4
 
 
 class WorkQueue:
@@ -36,11 +36,8 @@ class WorkQueue:
         self._namespaces: dict[str, NamespaceKeys] = {}
         self._flows: dict[str, Flow] = {}
         """Key to the flow that it waits in."""
-        self._ready: tuple[dict[Flow, None], dict[Flow, None]] = ({}, {})
-        """The flows of new keys, and of retries, that have a key to serve now, in the order of their turns."""
-        self._turns = 0
-        self._processing: dict[str, Flow] = {}
-        """Key to the flow that it was taken from."""
+        self._ready = ReadyFlows()
+        self._processing: dict[str, Flow] = {}  # Key to the flow that it was taken from.
         self._dirty: dict[str, bool] = {}
         """Keys that were added while they were processed, and whether `wake` did it."""
         self._delayed: DueTimes[str] = DueTimes()
@@ -65,7 +62,7 @@ class WorkQueue:
             while not self._closed:
                 now = self._clock()
                 self._end_delays(now)
-                flow = self._next_flow()
+                flow = self._ready.next(self._may_serve)
                 if flow is not None:
                     return self._take(flow)
                 if deadline <= now:
@@ -128,7 +125,7 @@ class WorkQueue:
         with self._condition:
             self._namespaces.clear()
             self._flows.clear()
-            self._ready = ({}, {})
+            self._ready = ReadyFlows()
             self._dirty.clear()
             self._delayed, self._backing_off = DueTimes(), DueTimes()
             self._failures.clear()
@@ -147,20 +144,19 @@ class WorkQueue:
     def depth(self) -> int:
         """Number of keys that wait for a worker, without those that back off."""
         with self._condition:
-            return self._depth()
+            return self._ready.depth
 
     @property
     def retrying(self) -> int:
         """Number of keys that back off, each by itself or with its namespace."""
         with self._condition:
-            return len(self._delayed) + len(self._flows) - self._depth()
+            return len(self._delayed) + len(self._flows) - self._ready.depth
 
     @property
     def oldest_seconds(self) -> float:
         """Seconds for which the oldest key has waited for a worker; 0 if there is none."""
         with self._condition:
-            now = self._clock()
-            return max((flow.oldest_seconds(now) for ring in self._ready for flow in ring), default=0.0)
+            return self._ready.oldest_seconds(self._clock())
 
     @property
     def namespaces_backing_off(self) -> Counter[str]:
@@ -203,8 +199,8 @@ class WorkQueue:
             flow.probe = key
         self._processing[key] = flow
         self._namespace_keys(flow.namespace).processing += 1
-        # The last of the ring from now on.
-        self._ring(flow).pop(flow)
+        # Its next turn comes after those of the others.
+        self._ready.remove(flow)
         self._update(flow)
         return key
 
@@ -228,9 +224,9 @@ class WorkQueue:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         delay = BACKOFF.delay(failures)
         if result.scope is Scope.POD:
-            invalid = self._namespace_keys(flow.namespace).invalid
-            invalid.add(key)
-            delay = max(delay, len(invalid) / INVALID_PER_SECOND)
+            keys = self._namespace_keys(flow.namespace)
+            keys.invalid.add(key)
+            delay = max(delay, len(keys.invalid) / INVALID_PER_SECOND)
         self._delayed.set(key, self._clock() + max(delay, result.requeue_after))
         if probed and result.scope is Scope.SERVER:
             # It is unknown whether the namespace still refuses.
@@ -238,8 +234,7 @@ class WorkQueue:
 
     def _succeed(self, keys: NamespaceKeys, flow: Flow, probed: bool) -> None:
         if probed:
-            opened = (flow,) if flow.kind is not FlowKind.REFUSED else (flow, keys.new, keys.due)
-            for each in opened:
+            for each in (flow, keys.new, keys.due):
                 each.open(self._clock())
                 self._backing_off.discard(each)
                 self._update(each)
@@ -263,25 +258,16 @@ class WorkQueue:
             self._update(flow)
             self._remove_unused(flow.namespace)
 
-    def _next_flow(self) -> Flow | None:
-        new, retries = self._ready
-        self._turns = self._turns + 1 if new and retries else 0
-        for ring in (retries, new) if self._turns and self._turns % RETRY_TURN == 0 else (new, retries):
-            for flow in ring:
-                if self._namespace_keys(flow.namespace).processing < self._max_processing:
-                    return flow
-        return None
+    def _may_serve(self, flow: Flow) -> bool:
+        return self._namespaces[flow.namespace].processing < self._max_processing
 
     def _update(self, flow: Flow) -> None:
         """Makes the flow ready if it has a key to serve now."""
         waits = flow.failures and (flow.probe is not None or flow in self._backing_off)
         if flow.keys and not waits:
-            self._ring(flow).setdefault(flow)
+            self._ready.add(flow)
         else:
-            self._ring(flow).pop(flow, None)
-
-    def _ring(self, flow: Flow) -> dict[Flow, None]:
-        return self._ready[0 if flow.kind is FlowKind.NEW else 1]
+            self._ready.remove(flow)
 
     def _remove_unused(self, namespace: str) -> None:
         """Forgets the namespace's reasons without keys some time after the last failure, so that pods which are deleted
@@ -304,13 +290,9 @@ class WorkQueue:
             del self._namespaces[namespace]
 
     def _namespace_keys(self, namespace: str) -> NamespaceKeys:
-        keys = self._namespaces.get(namespace)
-        if keys is None:
-            keys = self._namespaces[namespace] = NamespaceKeys(namespace)
-        return keys
-
-    def _depth(self) -> int:
-        return sum(1 if flow.failures else len(flow.keys) for ring in self._ready for flow in ring)
+        if namespace not in self._namespaces:
+            self._namespaces[namespace] = NamespaceKeys(namespace)
+        return self._namespaces[namespace]
 
 
 def _namespace(key: str) -> str:
