@@ -4,9 +4,9 @@
 from collections.abc import Collection, Mapping
 
 from webhook import constants
-from webhook.json_tree import JsonObject, get_list, is_object
+from webhook.json_tree import JsonObject, get_list, get_object, is_object
 
-_KEPT_FIELDS = frozenset({"namespace", "name", "uid", "deletionTimestamp", "ownerReferences", "annotations", "labels"})
+_KEPT_FIELDS = ("namespace", "name", "uid", "deletionTimestamp", "ownerReferences", "annotations", "labels")
 _KEPT_KEYS = {
     "annotations": (constants.MODEL_FIT, constants.MIRROR_POD),
     "labels": (constants.INJECT,),
@@ -20,15 +20,15 @@ def strip(obj: JsonObject, keep: Collection[str] = ("metadata",)) -> None:
     """Strips unused metadata in place, and all fields that are not in `keep`. Of annotations only their presence is
     kept; oversized values are truncated: any user who may create an object can give it 1 MB.
 
-    Other threads may read the object meanwhile, so kept fields are never absent.
+    Other threads may read the object meanwhile, so kept fields are never absent. New dictionaries are small, and share
+    their keys.
     """
     for key in [key for key in obj if key not in keep]:
         del obj[key]
-    metadata = obj.get("metadata")
-    if not isinstance(metadata, dict):
+    if not is_object(obj.get("metadata")):
         return
-    for key in [key for key in metadata if key not in _KEPT_FIELDS]:
-        del metadata[key]
+    unstripped = get_object(obj, "metadata")
+    metadata = {key: truncate(unstripped[key]) for key in _KEPT_FIELDS if key in unstripped}
     for field, keys in _KEPT_KEYS.items():
         texts = metadata.get(field)
         if is_object(texts):
@@ -39,6 +39,7 @@ def strip(obj: JsonObject, keep: Collection[str] = ("metadata",)) -> None:
         reference = owning_pod(metadata)
         kept = {key: truncate(reference[key]) for key in _KEPT_OF_OWNER if key in reference} if reference else None
         metadata["ownerReferences"] = [kept] if kept else []
+    obj["metadata"] = metadata
 
 
 def truncate(value: object) -> object:

@@ -2,6 +2,7 @@
 give it 1.5 MB."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from webhook import constants
@@ -9,11 +10,14 @@ from webhook.controller import object_metadata
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import pod_claim
 from webhook.core.claims.device_request import DeviceRequest
+from webhook.core.fits.model_fit import MAX_CACHED_TEXT
 from webhook.errors import Denied, truncate
-from webhook.json_tree import JsonObject, get_list, get_object, is_object
+from webhook.json_tree import JsonObject, get_list, get_object, get_text, is_object
 
 _REQUEST = "deviceRequest"
 """Key of the parsed device request in a stripped pod. The API server sends no such field."""
+_READ = (constants.MODEL_FIT, constants.PROFILE, constants.DEVICE_COUNT)
+"""The annotations that a device request is parsed from."""
 _CONTAINER_FIELDS = ("containers", "initContainers")
 _MAX_CONTAINERS = 16
 _MAX_RESOURCES = 8
@@ -29,16 +33,27 @@ class UnusableFit(NamedTuple):
 
 def stripper(config: AdmissionConfig) -> Callable[[JsonObject], None]:
     """A function that strips a pod, or its metadata, in place. The annotations are replaced by the device request that
-    they stand for.
+    they stand for. The pods of a workload have the same annotations, and share one.
 
     Other threads may read the pod meanwhile, so kept fields are never absent.
     """
+
+    @lru_cache(maxsize=256)
+    def parse_cached(*values: str | None) -> DeviceRequest | UnusableFit:
+        annotations = {key: value for key, value in zip(_READ, values, strict=True) if value is not None}
+        return _parse({"metadata": {"annotations": annotations}}, config)
+
+    def parse(pod: Mapping[str, object]) -> DeviceRequest | UnusableFit:
+        values = [get_text(pod, "metadata", "annotations", key) for key in _READ]
+        if sum(len(value) for value in values if value is not None) > MAX_CACHED_TEXT:
+            return _parse(pod, config)
+        return parse_cached(*values)
 
     def strip(pod: JsonObject) -> None:
         metadata = get_object(pod, "metadata")
         # A listed pod is stripped again when it is reported.
         if _REQUEST not in pod and constants.MODEL_FIT in get_object(metadata, "annotations"):
-            pod[_REQUEST] = _parse(pod, config)
+            pod[_REQUEST] = parse(pod)
         if "spec" in pod:
             pod["spec"] = _strip_spec(get_object(pod, "spec"))
         object_metadata.strip(pod, keep=("metadata", "spec", _REQUEST))
