@@ -44,7 +44,8 @@ MATRIX: dict[str, Values] = {
             "failurePolicy": "Ignore", "timeoutSeconds": 2, "excludedNamespaces": ["monitoring"],
             "annotations": {"example.com/note": "x"}, "workloads": {"failurePolicy": "Fail"},
         },
-        "webhook": {**SCHEDULING, "autoscaling": {"enabled": True}, "preStopSeconds": 7},
+        "webhook": {**SCHEDULING, "autoscaling": {"enabled": True}, "preStopSeconds": 7,
+                    "clientCA": {"configMap": "client-ca", "names": ["kube-apiserver", "other"]}},
         "controller": SCHEDULING,
         "service": {"port": 8443, "ipFamilyPolicy": "PreferDualStack", "annotations": {"example.com/note": "x"}},
         "monitoring": {

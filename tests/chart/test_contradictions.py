@@ -21,6 +21,10 @@ ACME: Values = {"driver": "gpu.acme.example", "deviceClasses": ["gpu.acme.exampl
 
 CONTRADICTIONS: dict[str, tuple[Values, str]] = {
     "no image": ({"image": {"repository": ""}}, "image.repository is empty; build the image from the Dockerfile"),
+    "client names without a client CA": (
+        {"webhook": {"clientCA": {"names": ["kube-apiserver"]}}},
+        "webhook.clientCA.names is set but webhook.clientCA.configMap is not",
+    ),
     "sources without NetworkPolicy": (
         {"networkPolicy": {"enabled": False, "apiServerCIDRs": ["192.0.2.1/32"]}},
         "networkPolicy.enabled is false, so nothing limits traffic",

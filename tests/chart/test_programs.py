@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from argparse import Namespace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,6 +29,23 @@ def test_the_programs_accept_their_arguments(helm: Helm, values: Values) -> None
         port = parsed.port if parsed.command == "serve" else parsed.metrics_port
         assert port == container["ports"][0]["containerPort"]
         assert parsed.host == values.get("listenAddress", "0.0.0.0")
+
+
+def test_the_webhook_reads_the_client_ca_from_its_config_map(helm: Helm) -> None:
+    def arguments(values: Values) -> tuple[Namespace, JsonObject]:
+        spec = render(helm, values).one("Deployment", "-webhook")["spec"]["template"]["spec"]
+        return cli._parser("serve").parse_args(spec["containers"][0]["args"]), spec
+
+    parsed, spec = arguments(MATRIX["everything"])
+    assert parsed.client_name == ["kube-apiserver", "other"]
+    (mount,) = [each for each in spec["containers"][0]["volumeMounts"] if each["name"] == "client-ca"]
+    (volume,) = [each for each in spec["volumes"] if each["name"] == "client-ca"]
+    (item,) = volume["configMap"]["items"]
+    assert Path(mount["mountPath"], item["path"]) == parsed.client_ca_file
+    assert volume["configMap"]["name"] == "client-ca"
+    parsed, spec = arguments({})
+    assert (parsed.client_ca_file, parsed.client_name) == (None, [])
+    assert "client-ca" not in [each["name"] for each in spec["volumes"]]
 
 
 @each_values

@@ -40,6 +40,8 @@ OTHER: dict[str, object] = {
     "admission.includedNamespaces": ["other"],
     "service.ipFamilyPolicy": "SingleStack",
     "listenAddress": "::",
+    "webhook.clientCA.configMap": "other",
+    "webhook.clientCA.names": ["other"],
     "networkPolicy.apiServerPorts": [1234],
     "networkPolicy.apiServerCIDRs": ["192.0.2.0/24"],
     "networkPolicy.webhookSourceCIDRs": ["192.0.2.0/24"],
@@ -51,6 +53,7 @@ OTHER: dict[str, object] = {
 CONTEXT: dict[str, Values] = {
     "certificates.certManager": {"certificates": {"mode": "cert-manager"}},
     "certificates.secret": {"certificates": {"mode": "secret", "secret": {"name": "own", "caBundle": CA_CERTIFICATE}}},
+    "webhook.clientCA": {"webhook": {"clientCA": {"configMap": "client-ca"}}},
     "webhook.autoscaling": {"webhook": {"autoscaling": {"enabled": True}}},
     "monitoring": {
         "monitoring": {"enabled": True, "alerts": {"enabled": True}, "dashboard": {"enabled": True}},

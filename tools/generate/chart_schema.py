@@ -140,9 +140,11 @@ def _settings() -> dict[str, Schema]:
     members = settings["properties"]
     assert isinstance(members, dict)
     settings["properties"] = {name: schema for name, schema in members.items() if name not in SET_BY_THE_CHART}
-    text = json.dumps(settings)
-    used = {name: each for name, each in definitions.items() if f'#/$defs/{name}"' in text}
-    return {"settings": settings} | used
+    used: dict[str, Schema] = {"settings": settings}
+    # A definition may refer to others.
+    while missing := {name for name in definitions.keys() - used if f'#/$defs/{name}"' in json.dumps(used)}:
+        used |= {name: definitions[name] for name in sorted(missing)}
+    return used
 
 
 def _plain(schema: Schema) -> Schema:

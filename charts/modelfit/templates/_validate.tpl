@@ -28,6 +28,9 @@
 {{- if and .Values.monitoring.alerts.enabled (not .Values.monitoring.enabled) -}}
   {{- $errors = append $errors "monitoring.alerts.enabled is true but monitoring.enabled is not, so nothing is scraped and ModelfitWebhookDown always fires; if you scrape by other means, apply files/alerts yourself" -}}
 {{- end -}}
+{{- if and .Values.webhook.clientCA.names (not .Values.webhook.clientCA.configMap) -}}
+{{- $errors = append $errors "webhook.clientCA.names is set but webhook.clientCA.configMap is not, so no client certificate is verified; name the ConfigMap with the CA" -}}
+{{- end -}}
 {{- with .Values.networkPolicy -}}
 {{- if and (not .enabled) (or .apiServerCIDRs .webhookSourceCIDRs .metricsFrom) -}}
   {{- $errors = append $errors "networkPolicy.enabled is false, so nothing limits traffic to networkPolicy.apiServerCIDRs, webhookSourceCIDRs or metricsFrom; enable it or leave them empty" -}}
