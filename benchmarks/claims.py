@@ -169,8 +169,9 @@ def bare_loop(kubeconfig: str, manifests: list[JsonObject]) -> None:
 
 def template() -> JsonObject:
     """A ResourceClaimTemplate with the same request."""
-    annotations = {ANNOTATION: FIT, constants.CLAIM: "llama-7b-claim-0123456789"}
-    request = build_claim({"metadata": {"annotations": annotations, "namespace": "any", "name": "any", "uid": "any"}})
+    metadata = {"annotations": {ANNOTATION: FIT}, "namespace": "any", "name": "any", "uid": "any"}
+    entry = {"name": constants.ALIAS, "resourceClaimName": "llama-7b-claim-0123456789"}
+    request = build_claim({"metadata": metadata, "spec": {"resourceClaims": [entry]}})
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaimTemplate",
