@@ -21,6 +21,18 @@ def test_a_flood_of_refused_pods_does_not_delay_the_pods_of_others(controlplane:
     assert not fairness.violations(quiet, flooded)
 
 
+def test_updates_of_a_refused_pod_cause_no_additional_calls(controlplane: ControlPlane, namespace: Namespace) -> None:
+    fairness.forbid_claims(namespace)
+    with running_controller(controlplane, environment=NO_LEADER_ELECTION) as ours:
+        namespace.create(injected_pod("llama"))
+        wait_for("it was refused", lambda: fairness.refused_calls(ours))
+        for number in range(300):
+            patch = {"metadata": {"annotations": {"number": str(number)}}}
+            namespace.api.patch(namespace.path("Pod", "llama"), patch, "application/merge-patch+json")
+        # As many as the back-off allows in an hour.
+        assert fairness.refused_calls(ours) < 80
+
+
 @pytest.mark.parametrize("change", ["the quota is raised", "a claim is deleted"])
 def test_pods_that_a_quota_refuses_get_their_claims_when_there_is_room(
     change: str, controlplane: ControlPlane, namespace: Namespace
