@@ -37,6 +37,8 @@ _WEAK = {
 }
 """What OpenSSL refuses at its default security level, by its reason."""
 
+_WANT_KEY = "want RSA from 2048 bits, EC P-256, P-384 or P-521, or Ed25519"
+
 FileSignature: TypeAlias = tuple[tuple[int, int, int, int], ...]
 
 
@@ -113,6 +115,8 @@ def load_context(certificate: bytes, key: bytes, client_ca: bytes | None = None)
     context.set_alpn_protocols(["http/1.1"])
     try:
         expiry = der.not_after(certificate)
+        if not der.is_key_for_api_servers(certificate):
+            raise UnusableKeyPair(f"the API server refuses the kind of key; {_WANT_KEY}")
         with _as_file(certificate) as certificate_path, _as_file(key) as key_path:
             context.load_cert_chain(certificate_path, key_path, password=_refuse_password)
     except ssl.SSLError as error:
@@ -166,7 +170,7 @@ def _describe_tls_error(error: ssl.SSLError) -> str:
     if error.reason == "KEY_VALUES_MISMATCH":
         return "the key does not belong to the certificate"
     if error.reason in _WEAK:
-        return f"the {_WEAK[error.reason]}; want RSA from 2048 bits, EC P-256, P-384 or P-521, or Ed25519, with SHA-256"
+        return f"the {_WEAK[error.reason]}; {_WANT_KEY}, and SHA-256"
     return f"not a certificate chain and its private key in PEM ({error.reason or 'unreadable'})"
 
 
