@@ -6,6 +6,6 @@ Not here: Kubernetes, HTTP, files, logging, threads, the clock. Only `webhook.dn
     hostnames ─► issuing ◄─ pem            issue a CA or a server certificate
                  verification              is a certificate trusted, and if not, why
     secret_data                            the state of a rotation as the data of a Secret
-    rotation_config ─► rotation            reconcile(data, names, now, config) -> Step
+    rotation_config ─► rotation            next_step(data, names, now, config) -> Step
                        description         the state as text
 """

@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RotationContext:
-    """Everything that a step depends on. `ca_bundles`: see `reconcile`."""
+    """Everything that a step depends on. `ca_bundles`: see `next_step`."""
 
     state: State
     names: Collection[str]
@@ -104,14 +104,15 @@ class RotationContext:
         return replace(self, state=state)
 
 
-def reconcile(
+def next_step(
     data: Mapping[str, bytes],
     names: Collection[str],
     now: datetime,
     config: RotationConfig,
     ca_bundles: Sequence[bytes] | None = None,
 ) -> Step:
-    """The next step for the data of a Secret, which becomes `secret_data.dump(step.state)` unless the action is KEEP.
+    """The next step for the data of a Secret. The data becomes `secret_data.dump(step.state)`, unless the action is
+    KEEP.
 
     The leaf is for `names`; `now` must be aware. `ca_bundles` are the caBundles in use, PEM; None if they are not
     known, then only time decides. They can hold a rotation back, but never advance it before its time: one moment's
@@ -131,7 +132,7 @@ def plan(
     config: RotationConfig,
     ca_bundles: Sequence[bytes] | None = None,
 ) -> Step:
-    """The next step for a state; parameters as for `reconcile`."""
+    """The next step for a state; parameters as for `next_step`."""
     context = RotationContext(state, names, now, config, ca_bundles)
     get_steps = [*_STEPS]
     if not context.leaf_trusted:

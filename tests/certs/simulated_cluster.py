@@ -57,7 +57,7 @@ class Cluster:
         if kill == "before the write":
             return  # Reading and planning have no effect.
         bundles = [value for _, value in self.bundles.changes[-1:]] if self.reads_configuration else None
-        step = rotation.reconcile(self.data, [SERVICE], self.now + skew, self.config, bundles)
+        step = rotation.next_step(self.data, [SERVICE], self.now + skew, self.config, bundles)
         self.actions.append(step.action)
         self.data = secret_data.dump(step.state)
         self._mount()

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from certs import pem, secret_data, verification
-from certs.rotation import Action, Step, reconcile
+from certs.rotation import Action, Step, next_step
 from certs.rotation_config import RotationConfig
 from tests.certs.foreign_certificates import NOON
 from tests.certs.tls_clients import accepts
@@ -21,7 +21,7 @@ class Secret:
         self.data = dict(data or {})
 
     def reconcile(self, days: float = 0, ca_bundles: list[bytes] | None = None) -> Step:
-        step = reconcile(self.data, NAMES, NOON + days * DAY, RotationConfig(), ca_bundles)
+        step = next_step(self.data, NAMES, NOON + days * DAY, RotationConfig(), ca_bundles)
         if step.action is Action.KEEP:
             assert secret_data.dump(step.state) == secret_data.select(self.data)
         self.data |= secret_data.dump(step.state)

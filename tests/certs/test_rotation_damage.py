@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from certs import issuing, pem, secret_data
 from certs.pem import KeyPair
-from certs.rotation import Action, reconcile
+from certs.rotation import Action, next_step
 from certs.secret_data import State
 from tests.certs.foreign_certificates import CA, NOON, Shape, make
 from tests.certs.rotation_states import (
@@ -137,8 +137,8 @@ UNUSABLE_CAS: dict[str, Callable[[], KeyPair]] = {
 def test_a_foreign_ca_whose_leaves_are_not_accepted_is_replaced_without_a_loop(make_ca: Callable[[], KeyPair]) -> None:
     foreign = make_ca()
     data = {"ca.crt": pem.dump_certificates((foreign.certificate,)), "ca.key": foreign.key}
-    step = reconcile(data, NAMES, NOON, CONFIG)
+    step = next_step(data, NAMES, NOON, CONFIG)
     assert step.action is Action.MINT
     assert step.state.retired == (foreign.certificate,)
     assert trusts(step.state, step.state, 0)
-    assert reconcile(secret_data.dump(step.state), NAMES, NOON, CONFIG).action is Action.KEEP
+    assert next_step(secret_data.dump(step.state), NAMES, NOON, CONFIG).action is Action.KEEP

@@ -236,12 +236,12 @@ def test_a_new_leader_reconciles_at_once_and_the_loop_ends_when_stopped(server: 
     thread = threading.Thread(target=reconciler.run, args=(stop, leading.is_set), daemon=True)
     thread.start()
     leading.set()
-    reconciler.enqueue()
+    reconciler.wake()
     deadline = threading.Event()
     while not server.data() and not deadline.wait(0.01):
         continue
     stop.set()
-    reconciler.enqueue()
+    reconciler.wake()
     thread.join(10)
     assert not thread.is_alive()
     assert server.consistent()

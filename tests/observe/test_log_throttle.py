@@ -1,4 +1,4 @@
-"""Rate limit of log lines."""
+"""One log line of each kind per interval."""
 
 from webhook.observe.log_throttle import INTERVAL_SECONDS, MAX_KINDS, LogThrottle
 

@@ -115,10 +115,10 @@ def _issue(directory: Path, names: list[str], now: datetime, config: RotationCon
     names = names or sorted(hostnames.on_certificate(state.leaf.certificate) if state.leaf else ())
     if not names:
         where = inputs.quote_unprintable(str(directory))
-        raise UsageError(f"no certificate in {where} to take the names from; set --name HOST, as clients connect to it")
+        raise UsageError(f"no certificate in {where} to take the names from; set --name HOST, which clients connect to")
     steps: list[str] = []
     for _ in range(MAX_STEPS):
-        step = rotation.reconcile(data, names, now, config)
+        step = rotation.next_step(data, names, now, config)
         if steps and step.action is Action.KEEP:
             break
         steps.append(f"{step.action}: {step.reason}")

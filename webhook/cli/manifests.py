@@ -89,8 +89,8 @@ _configure(_Loader)
 
 
 def load_objects(path: str) -> Iterator[dict[str, object]]:
-    """The objects in a file of manifests (`-` is standard input), and in its Lists. They share no values. Raises
-    UsageError."""
+    """The objects in a file of manifests (`-` is standard input), and in its Lists. They share no values, so
+    that a change to one changes no other. Raises UsageError."""
     text, name = inputs.read_text(path), inputs.display_name(path)
     try:
         documents = _parse_json(text) if text.lstrip().startswith(("{", "[")) else None

@@ -36,7 +36,7 @@ def now() -> datetime:
 
 
 @dataclass
-class _Published:
+class _Configurations:
     """The caBundles of the configurations during one reconcile."""
 
     bundles: dict[WebhookConfiguration, CABundles] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class _Published:
 
 @dataclass
 class CertificateReconciler:
-    """`run` reconciles until it is stopped; other threads call `enqueue`, `problem` and `note`."""
+    """`run` reconciles until it is stopped; other threads call `wake`, `problem` and `note`."""
 
     store: SecretStore
     configurations: Sequence[WebhookConfiguration]
@@ -99,13 +99,13 @@ class CertificateReconciler:
         return f"{self.store.namespace}/{self.store.name}"
 
     def run(self, stop: threading.Event, leading: Callable[[], bool]) -> None:
-        """Reconciles until `stop` is set and `enqueue` called. Non-leaders observe but do not write."""
+        """Reconciles until `stop` is set and `wake` called. Non-leaders observe but do not write."""
         controller_metrics.set_certificate_success(self.secret, self.clock())
         while not stop.is_set():
             self._wake.clear()
             self._wake.wait(self.reconcile(act=leading()))
 
-    def enqueue(self) -> None:
+    def wake(self) -> None:
         """Makes the next reconcile start at once."""
         self._wake.set()
 
@@ -156,23 +156,23 @@ class CertificateReconciler:
 
     def _reconcile(self, act: bool) -> None:
         # Read the webhook configurations before the Secret: they are then never newer than the plan.
-        published = self._read_configurations()
+        configurations = self._read_configurations()
         stored = self.store.read()
         data = stored.data if stored else {}
         if not act:
             state, _ = secret_data.parse(data)
         else:
             # Plan. An unreadable configuration counts as an empty caBundle: it holds a CA rotation back.
-            bundles = [*published.by_webhook().values(), *(b"" for _ in published.errors)]
-            step = rotation.reconcile(data, self.names, self.clock(), self.config, bundles)
+            bundles = [*configurations.by_webhook().values(), *(b"" for _ in configurations.errors)]
+            step = rotation.next_step(data, self.names, self.clock(), self.config, bundles)
             state = step.state
             if step.action is not Action.KEEP:
                 # Publish additions before the write: a pod may mount a new leaf at any moment after it. If no CA is
                 # trusted yet, publish nothing: a concurrent writer may win. A Secret that does not exist has no mount.
                 trusted = {ca for bundle in bundles for ca in pem.load_certificates(bundle)[0]}
                 if stored and trusted and trusted <= {*state.cas}:
-                    self._publish(published, state.bundle)
-                    for error in published.errors.values():
+                    self._publish(configurations, state.bundle)
+                    for error in configurations.errors.values():
                         if error.is_transient:
                             raise error
                 # Write the Secret.
@@ -182,26 +182,26 @@ class CertificateReconciler:
                 fields = {"secret": self.secret, "action": step.action, "cause": step.reason}
                 _log.info("certificate changed", extra={"fields": fields})
             # Publish removals, and restore what was overwritten.
-            self._publish(published, state.bundle)
+            self._publish(configurations, state.bundle)
         # Report.
-        self._observed = (data, published.by_webhook())
+        self._observed = (data, configurations.by_webhook())
         _set_expiry(state)
-        for error in published.errors.values():
+        for error in configurations.errors.values():
             raise error
 
-    def _read_configurations(self) -> _Published:
+    def _read_configurations(self) -> _Configurations:
         """Raises ApiError, except for a missing permission: the other configuration is still reconciled."""
-        published, missing = _Published(), []
+        configurations, missing = _Configurations(), []
         for configuration in self.configurations:
             try:
                 bundles = configuration.read()
             except ApiError as error:
                 if error.reason is not ErrorReason.FORBIDDEN:
                     raise
-                published.errors[configuration] = error
+                configurations.errors[configuration] = error
                 continue
             if bundles and bundles.by_webhook:
-                published.bundles[configuration] = bundles
+                configurations.bundles[configuration] = bundles
             else:
                 missing.append(str(configuration))
         controller_metrics.set_missing_configurations(len(missing))
@@ -209,16 +209,16 @@ class CertificateReconciler:
             fields = {"configurations": ", ".join(missing)}
             _log.warning("webhook configurations are missing or have no webhook of modelfit", extra={"fields": fields})
         self._missing = missing
-        return published
+        return configurations
 
-    def _publish(self, published: _Published, bundle: bytes) -> None:
+    def _publish(self, configurations: _Configurations, bundle: bytes) -> None:
         """Sets `bundle` where another one is. A configuration that cannot be written does not affect the other."""
-        for configuration, current in published.bundles.items():
+        for configuration, current in configurations.bundles.items():
             if stale := current.stale(bundle):
                 try:
-                    published.bundles[configuration] = configuration.publish(current, bundle)
+                    configurations.bundles[configuration] = configuration.publish(current, bundle)
                 except ApiError as error:
-                    published.errors[configuration] = error
+                    configurations.errors[configuration] = error
                     continue
                 overwritten = self._last_published.get(configuration) == bundle
                 controller_metrics.count_bundle_patch("healed" if overwritten else "published")

@@ -128,7 +128,7 @@ class Controller:
         call to an API server that does not respond ends with the process."""
         self._stop.set()
         self._rediscover.set()
-        self._enqueue_certificates()
+        self._wake_certificates()
         self._queue.close()
         deadline = time.monotonic() + STOP_SECONDS
         for thread in self._threads:
@@ -200,7 +200,7 @@ class Controller:
         message = "became leader" if is_leader else "lost leadership"
         _log.info(message, extra={"fields": {"identity": self._options.identity}})
         self._queue.clear()
-        self._enqueue_certificates()
+        self._wake_certificates()
         if is_leader:
             self._queue.add_all(self._pods.keys())
 
@@ -211,9 +211,9 @@ class Controller:
             fields = {"reason": error.reason, "error": error.message, "count": count}
             _log.warning("leader election failed, retrying", extra={"fields": fields})
 
-    def _enqueue_certificates(self) -> None:
+    def _wake_certificates(self) -> None:
         if self._certificates is not None:
-            self._certificates.enqueue()
+            self._certificates.wake()
 
     def _watch_closed(self, error: ApiError) -> None:
         controller_metrics.count_api_failure(error.reason)

@@ -71,7 +71,7 @@ class Flow:
 
 
 class NamespaceKeys:
-    """The flows of a namespace."""
+    """The keys of a namespace: those that wait, in flows, and those that workers have."""
 
     __slots__ = ("due", "invalid", "new", "processing", "refused")
 

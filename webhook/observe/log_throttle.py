@@ -38,8 +38,8 @@ class LogThrottle:
             return count
 
     def _forget(self, before: float) -> None:
-        for oldest in list(self._allowed_at):
-            if self._allowed_at[oldest] >= before:
+        for kind in list(self._allowed_at):
+            if self._allowed_at[kind] >= before:
                 return
-            del self._allowed_at[oldest]
-            self._suppressed.pop(oldest, None)
+            del self._allowed_at[kind]
+            self._suppressed.pop(kind, None)

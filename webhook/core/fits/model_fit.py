@@ -102,11 +102,11 @@ def _requirements(fit: Fields) -> ModelRequirements:
     warnings: list[str] = []
     model, plan = fit.get_object("model"), fit.get_object("minimum")
     _check_members(fit, model, plan)
-    row = run_modes.divide_memory(fit, warnings)
+    divided = run_modes.divide_memory(fit, warnings)
     explicit = _first_gigabytes(fit, model, GPU_MEMORY_KEYS)
-    gpu = explicit or _derived_gpu_memory(fit, model, row, plan, warnings)
+    gpu = explicit or _derived_gpu_memory(fit, model, divided, plan, warnings)
     memory = _first_gigabytes(fit, model, MEMORY_KEYS) or (
-        row.memory if row else plan.gigabytes("ram_gb") if plan else None
+        divided.memory if divided else plan.gigabytes("ram_gb") if plan else None
     )
     fit.check_range(gpu)
     fit.check_range(memory)
@@ -114,13 +114,15 @@ def _requirements(fit: Fields) -> ModelRequirements:
         raise (
             _invalid(*fit.errors)
             if fit.errors
-            else Denied(Reason.NO_GPU_MEMORY_FIGURE, [_no_gpu_memory_error(fit, row)])
+            else Denied(Reason.NO_GPU_MEMORY_FIGURE, [_no_gpu_memory_error(fit, divided)])
         )
-    if explicit and row and row.required and row.gpu_memory and row.gpu_memory.value > gpu.value:
-        warnings.append(f"{gpu.key} {gpu.value} was used although the fit's memory_required_gb is {row.required}")
-    if row and not explicit and gpu.value == 0 and row.mode != "cpu_only":
+    if explicit and divided and divided.required and divided.gpu_memory and divided.gpu_memory.value > gpu.value:
+        warnings.append(f"{gpu.key} {gpu.value} was used although the fit's memory_required_gb is {divided.required}")
+    if divided and not explicit and gpu.value == 0 and divided.mode != "cpu_only":
         # 0 means "no GPU", and the pod would start without one.
-        fit.errors.append(FieldError(gpu.path, f"0 with run_mode {row.quoted}", "a number above 0", "check the unit"))
+        fit.errors.append(
+            FieldError(gpu.path, f"0 with run_mode {divided.quoted}", "a number above 0", "check the unit")
+        )
     warnings += _contradictions(fit, gpu.value)
     return ModelRequirements(
         gpu_memory=gpu.value,
@@ -156,11 +158,11 @@ def _first_gigabytes(fit: Fields, model: Fields | None, keys: tuple[str, ...]) -
 
 
 def _derived_gpu_memory(
-    fit: Fields, model: Fields | None, row: RunModeMemory | None, plan: Fields | None, warnings: list[str]
+    fit: Fields, model: Fields | None, divided: RunModeMemory | None, plan: Fields | None, warnings: list[str]
 ) -> MemoryField | None:
     """The GPU memory without an explicit field, in the precedence above."""
-    if row:
-        return row.gpu_memory
+    if divided:
+        return divided.gpu_memory
     amount = (plan and plan.gigabytes("vram_gb")) or fit.gigabytes("memoryGi")
     if amount:
         return amount
@@ -174,9 +176,9 @@ def _derived_gpu_memory(
     return None
 
 
-def _no_gpu_memory_error(fit: Fields, row: RunModeMemory | None) -> FieldError:
-    if row and row.mode == "cpu_offload":
-        value = f"run_mode {row.quoted}, whose row does not say how much of the model is in VRAM"
+def _no_gpu_memory_error(fit: Fields, divided: RunModeMemory | None) -> FieldError:
+    if divided and divided.mode == "cpu_offload":
+        value = f"run_mode {divided.quoted}, whose row does not say how much of the model is in VRAM"
         return FieldError(fit.path, value, "estimated_vram_gb or min_vram_gb beside it", _GPU_MEMORY_HINT)
     error = fit.members.get("error")
     message = error.get("message") if isinstance(error, dict) else error
