@@ -10,7 +10,7 @@ from kubernetes.client.exceptions import ApiException
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from webhook.cluster import api_errors
-from webhook.cluster.api_errors import ApiError, ErrorReason, Scope
+from webhook.cluster.api_errors import MAX_RETRY_AFTER_SECONDS, ApiError, ErrorReason, Scope
 
 
 def status(code: int, reason: str, message: str, *causes: str) -> tuple[int, bytes]:
@@ -84,7 +84,17 @@ def test_the_words_of_a_quota_in_another_response_are_ignored() -> None:
 def test_the_error_page_of_a_proxy_is_classified_by_its_code(body: bytes) -> None:
     error = api_errors.from_response(502, body)
     assert error.reason is ErrorReason.SERVER_ERROR
-    assert "HTTP 502" in error.message
+    # The content may be anything, so it is not logged.
+    assert error.message == f"HTTP 502: {len(body)} bytes of unknown type"
+
+
+@pytest.mark.parametrize(
+    ("media_type", "described"),
+    [("text/html; charset=utf-8", "text/html"), ("<script>", "unknown type"), ("a/" + "b" * 100, "unknown type")],
+)
+def test_an_unusable_answer_is_described_by_length_and_media_type(media_type: str, described: str) -> None:
+    error = api_errors.from_response(502, b"<html>", {"Content-Type": media_type})
+    assert error.message == f"HTTP 502: 6 bytes of {described}"
 
 
 def test_a_long_response_is_truncated() -> None:
@@ -92,10 +102,27 @@ def test_a_long_response_is_truncated() -> None:
     assert len(api_errors.from_response(*status(500, "InternalError", "x" * 100_000)).message) <= 1024
 
 
-def test_retry_after_is_parsed() -> None:
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("7", 7),
+        ("0", 0),
+        ("86400", MAX_RETRY_AFTER_SECONDS),
+        ("9" * 400, MAX_RETRY_AFTER_SECONDS),
+        ("9" * 5000, MAX_RETRY_AFTER_SECONDS),
+        ("soon", None),
+        ("-1", None),
+        ("1e9", None),
+        ("\u0661", None),
+        ("\u00b2", None),
+        ("", None),
+    ],
+    ids=lambda value: str(value)[:10],
+)
+def test_retry_after_is_parsed_and_limited(value: str, seconds: float | None) -> None:
     code, body = RESPONSES[ErrorReason.THROTTLED]
-    assert api_errors.from_response(code, body, {"Retry-After": "7"}).retry_after == 7
-    assert api_errors.from_response(code, body, {"retry-after": "soon"}).retry_after is None
+    for name in ("Retry-After", "retry-after"):
+        assert api_errors.from_response(code, body, {name: value}).retry_after == seconds
     assert api_errors.from_response(code, body).retry_after is None
 
 

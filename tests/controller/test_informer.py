@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from webhook.cluster import informer
 from webhook.cluster.api import Api
 from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.cluster.informer import SILENCE_SECONDS, WATCH_SECONDS, Informer
@@ -23,7 +24,7 @@ class Stream:
 
     status = 200
 
-    def __init__(self, *events: tuple[str, JsonObject]) -> None:
+    def __init__(self, *events: tuple[str, object]) -> None:
         self.lines = [json.dumps({"type": event_type, "object": obj}).encode() + b"\n" for event_type, obj in events]
 
     def stream(self, **options: object) -> Iterator[bytes]:
@@ -56,7 +57,7 @@ class ScriptedServer:
         return response, str(self.listed * 100)
 
     def open_stream(self, path: str, query: dict[str, str], *, accept: str, read_seconds: float) -> Stream:
-        assert read_seconds == SILENCE_SECONDS > WATCH_SECONDS == int(query["timeoutSeconds"])
+        assert read_seconds == SILENCE_SECONDS > WATCH_SECONDS >= int(query["timeoutSeconds"])
         response = self.watches[min(len(self.watch_queries), len(self.watches) - 1)]
         self.watch_queries.append(query)
         if isinstance(response, ApiError):
@@ -78,12 +79,17 @@ class RunningInformer:
             lambda: "/api/v1/pods",
             stop=self.stop,
             strip=strip_spec,
-            changed=lambda obj: self.changed.append(name(obj)),
+            changed=self.on_changed,
             gone=lambda obj: self.gone.append(name(obj)),
             failed=lambda error: self.errors.append(error.reason),
             selectors={"labelSelector": "a=b"},
         )
         self.informer.start()
+
+    def on_changed(self, obj: JsonObject) -> None:
+        if name(obj) == "a bug":
+            raise ZeroDivisionError
+        self.changed.append(name(obj))
 
     def wait_for(self, condition: Callable[[], object]) -> None:
         deadline = time.monotonic() + 20
@@ -134,6 +140,7 @@ def test_a_list_is_followed_by_a_watch(run: RunInformer) -> None:
     # The next watch starts where the first ended, without another list.
     assert [query["resourceVersion"] for query in running.server.watch_queries[:2]] == ["100", "103"]
     assert running.server.watch_queries[0]["labelSelector"] == "a=b"
+    assert running.server.watch_queries[0]["timeoutSeconds"] == str(WATCH_SECONDS)
     assert running.server.listed == 1
 
 
@@ -188,7 +195,7 @@ def test_a_failing_watch_is_not_reopened_in_a_hot_loop(outcome: ApiError | Strea
 def test_a_failed_handler_is_logged_and_does_not_stop_the_informer(
     run: RunInformer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    running = run(ScriptedServer([[]], [Stream(("ADDED", {"metadata": {}}), ("ADDED", pod("a", 101))), Stream()]))
+    running = run(ScriptedServer([[]], [Stream(("ADDED", pod("a bug")), ("ADDED", pod("a", 101))), Stream()]))
     running.wait_for(lambda: running.changed == ["a"])
     assert running.informer.alive
     (record,) = [record for record in caplog.records if record.name.startswith("modelfit")]
@@ -201,3 +208,59 @@ def test_stop_does_not_wait_for_the_back_off(run: RunInformer) -> None:
     running.stop.set()
     running.informer.stop()
     assert not running.informer.alive
+
+
+def test_a_resync_heals_the_cache_after_missed_events(run: RunInformer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watch reports neither that `a` is deleted nor that `b` is created."""
+    monkeypatch.setattr(informer, "RESYNC_SECONDS", 2)
+    running = run(ScriptedServer([[pod("a")], [pod("b")]], [Stream()]))
+    running.wait_for(lambda: running.server.listed >= 3)
+    assert running.gone == ["a"]
+    # `b` is reconciled again with every list.
+    assert running.changed == ["a", "b", "b"]
+    assert running.informer.keys() == ["models/b"]
+    assert running.errors == []
+    assert {query["timeoutSeconds"] for query in running.server.watch_queries} == {"1", "2"}
+
+
+NONSENSE_EVENTS: list[object] = [
+    None,
+    [],
+    "text",
+    {},
+    {"metadata": None},
+    {"metadata": "text"},
+    {"metadata": {}},
+    {"metadata": {"name": ["a"], "resourceVersion": {}}},
+    {"metadata": {"namespace": "models", "resourceVersion": None}},
+]
+
+
+@pytest.mark.parametrize("event_type", ["ADDED", "DELETED", "ERROR", "BOOKMARK"])
+@pytest.mark.parametrize("obj", NONSENSE_EVENTS, ids=json.dumps)
+def test_an_event_that_is_no_object_ends_the_watch_only(event_type: str, obj: object, run: RunInformer) -> None:
+    running = run(ScriptedServer([[pod("a")]], [Stream((event_type, obj)), Stream(("ADDED", pod("b", 101))), Stream()]))
+    running.wait_for(lambda: "b" in running.changed)
+    assert running.informer.alive
+    assert sorted(running.informer.keys()) == ["models/a", "models/b"]
+    assert event_type == "BOOKMARK" or running.errors
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"null", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"type": []}', b'{"type": "ERROR", "object": {"code": "x"}}'],
+)
+def test_a_line_that_is_no_event_ends_the_watch_only(line: bytes, run: RunInformer) -> None:
+    broken = Stream()
+    broken.lines = [line + b"\n"]
+    running = run(ScriptedServer([[pod("a")]], [broken, Stream(("ADDED", pod("b", 101))), Stream()]))
+    running.wait_for(lambda: "b" in running.changed)
+    assert running.errors
+
+
+def test_a_resource_version_that_the_server_refuses_causes_a_list(run: RunInformer) -> None:
+    """An event may have set it to anything."""
+    refused = ApiError(ErrorReason.INVALID, 'resourceVersion: Invalid value: "{}"', 400)
+    running = run(ScriptedServer([[pod("a")], [pod("b")]], [refused, Stream()]))
+    running.wait_for(lambda: "b" in running.changed)
+    assert running.gone == ["a"]

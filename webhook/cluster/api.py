@@ -6,7 +6,6 @@ connection pool has room for every worker.
 # mypy: disable-error-code="no-untyped-call"
 # The client claims to be typed, but many of its functions have no annotations.
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlencode
 
@@ -16,7 +15,7 @@ from kubernetes.client import ApiClient
 from webhook.cluster import api_errors
 from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.cluster.client_config import ClientConfig
-from webhook.json_tree import JsonObject, get_list
+from webhook.json_tree import JsonObject, get_text
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 15.0
@@ -66,7 +65,8 @@ class Api:
         read_seconds: float = READ_SECONDS,
     ) -> JsonObject:
         """The response's JSON object. Raises ApiError."""
-        return _decode(self._read(self._send(method, path, query, body, accept, content_type, read_seconds)))
+        response = self._send(method, path, query, body, accept, content_type, read_seconds)
+        return _decode(self._read(response), response.headers)
 
     def open_stream(
         self, path: str, query: Mapping[str, str], *, accept: str, read_seconds: float
@@ -98,17 +98,16 @@ class Api:
             if len(data) > MAX_PAGE_BYTES and limit > 1:
                 limit = max(1, limit // 4)
                 continue
-            document = _decode(data)
-            list_metadata = document.get("metadata")
-            if not isinstance(list_metadata, dict):
-                raise ApiError(ErrorReason.UNEXPECTED, f"GET {path}: a list without metadata")
-            for item in get_list(document, "items"):
-                if isinstance(item, dict):
-                    strip(item)
-                    items.append(item)
-            if not list_metadata.get("continue"):
-                return items, str(list_metadata.get("resourceVersion", ""))
-            page["continue"] = list_metadata["continue"]
+            document = _decode(data, response.headers)
+            for item in _list_items(document, path):
+                strip(item)
+                items.append(item)
+            previous, token = page.get("continue"), get_text(document, "metadata", "continue")
+            if not token:
+                return items, get_text(document, "metadata", "resourceVersion") or ""
+            if token == previous:
+                raise ApiError(ErrorReason.UNEXPECTED, f"GET {path}: a list that does not end")
+            page["continue"] = token
             if len(data) < MAX_PAGE_BYTES // 4:
                 limit = min(2 * limit, MAX_PAGE)
 
@@ -123,7 +122,7 @@ class Api:
                 response.close()
                 response.release_conn()
             return data
-        except (urllib3.exceptions.HTTPError, OSError) as error:
+        except Exception as error:
             raise api_errors.from_exception(error, self._host) from error
 
     def _send(
@@ -137,7 +136,8 @@ class Api:
         read_seconds: float,
     ) -> urllib3.HTTPResponse:
         """A successful response. After a 401 the credentials are read again and the call is repeated once."""
-        url = self._host + path + ("?" + urlencode(query) if query else "")
+        # A token of the API server that is not Unicode, such as a lone surrogate, is replaced.
+        url = self._host + path + ("?" + urlencode(query, errors="replace") if query else "")
         headers = {"Accept": accept, "Content-Type": content_type, "User-Agent": self._user_agent}
         for is_last_attempt in (False, True):
             authorization = self._config.authorization()
@@ -147,7 +147,7 @@ class Api:
                 return response
             try:
                 error = api_errors.from_response(response.status, response.data, response.headers)
-            except (urllib3.exceptions.HTTPError, OSError) as cause:
+            except Exception as cause:
                 error = api_errors.from_exception(cause, self._host)
             is_unauthorized = error.reason is ErrorReason.UNAUTHORIZED
             if is_last_attempt or not is_unauthorized or not self._config.renew(authorization):
@@ -176,11 +176,23 @@ def path(api_version: str, plural: str, namespace: str | None = None, *rest: str
     return "/".join([*parts, plural, *rest])
 
 
-def _decode(data: bytes) -> JsonObject:
-    try:
-        document = json.loads(data)
-    except ValueError:
-        document = None
+def _list_items(document: JsonObject, path: str) -> list[JsonObject]:
+    """The objects of a list. An incomplete list is an error: what it lacks would count as deleted. Raises ApiError."""
+    items = document.get("items", "absent")
+    if items is None:
+        # An empty list of Go.
+        return []
+    if not isinstance(document.get("metadata"), dict) or not isinstance(items, list):
+        raise ApiError(ErrorReason.UNEXPECTED, f"GET {path}: not a list of objects")
+    for item in items:
+        if not get_text(item, "metadata", "name"):
+            raise ApiError(ErrorReason.UNEXPECTED, f"GET {path}: a list with an object without a name")
+    return items
+
+
+def _decode(data: bytes, headers: Mapping[str, str]) -> JsonObject:
+    document = api_errors.decode(data)
     if not isinstance(document, dict):
-        raise ApiError(ErrorReason.UNEXPECTED, data[:512].decode(errors="replace"))
+        message = f"not a JSON object: {api_errors.describe_body(data, headers)}"
+        raise ApiError(ErrorReason.UNEXPECTED, message)
     return document

@@ -6,6 +6,7 @@ quota and a missing permission are both Forbidden), so causes and, as a last res
 
 import http.client
 import json
+import re
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
@@ -14,10 +15,15 @@ from typing import NamedTuple
 
 import urllib3.exceptions
 from kubernetes.client.exceptions import ApiException
-from kubernetes.utils import retry_after_seconds
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from webhook.errors import truncate
+from webhook.json_tree import get_list, get_text, is_object
+
+MAX_RETRY_AFTER_SECONDS = 60.0
+"""A longer Retry-After counts as this: an odd answer must not stop the controller for a day."""
+
+_MEDIA_TYPE = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}", re.ASCII)
 
 
 class Scope(StrEnum):
@@ -138,9 +144,11 @@ class ApiError(Exception):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds of the Retry-After header; None without one."""
-        seconds: float | None = retry_after_seconds(self)
-        return seconds
+        """Seconds of the Retry-After header, at most MAX_RETRY_AFTER_SECONDS; None without one. A date is ignored, as
+        in client-go."""
+        value = next((value for name, value in self.headers.items() if name.lower() == "retry-after"), "").strip()
+        # `float` of 400 digits is infinite; `int` raises for thousands.
+        return min(float(value), MAX_RETRY_AFTER_SECONDS) if value.isascii() and value.isdigit() else None
 
 
 class _Response(NamedTuple):
@@ -196,18 +204,35 @@ innermost cause stand in for an empty description."""
 
 def from_response(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> ApiError:
     """The error for an HTTP response with a code of 300 or above."""
-    response = _parse_response(status, body)
+    return _classify(_parse_response(status, body, headers or {}), headers)
+
+
+def decode(body: bytes) -> object:
+    """The JSON document; None if it is not one, or is nested too deeply."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def describe_body(body: bytes, headers: Mapping[str, str]) -> str:
+    """Length and media type, for the log: the content may be anything."""
+    media_type = headers.get("Content-Type", "").partition(";")[0].strip()
+    return f"{len(body)} bytes of {media_type if _MEDIA_TYPE.fullmatch(media_type) else 'unknown type'}"
+
+
+def _classify(response: "_Response", headers: Mapping[str, str] | None) -> ApiError:
     reason = next((reason for reason, matches in _RESPONSES if matches(response)), ErrorReason.UNEXPECTED)
-    return ApiError(reason, response.message, status, headers)
+    return ApiError(reason, response.message, response.status, headers)
 
 
 def from_exception(error: Exception, server: str = "") -> ApiError:
     """The error for an exception of the client or its transport while calling `server`."""
     if isinstance(error, ApiError):
         return error
-    if isinstance(error, ApiException) and error.status:
-        text = error.body or error.reason or ""
-        return from_response(error.status, text.encode(), error.headers)
+    # The status of an error event in a watch is whatever the event contains.
+    if isinstance(error, ApiException) and isinstance(error.status, int) and error.status:
+        return _classify(_Response(error.status, "", frozenset(), f"HTTP {error.status}: {error.reason}"), None)
     causes = list(_cause_chain(error))
     prefix = f"{server}: " if server else ""
     for reason, description, types in _EXCEPTIONS:
@@ -238,13 +263,9 @@ def _describe(error: BaseException) -> str:
     return " ".join(text.split())
 
 
-def _parse_response(status: int, body: bytes) -> _Response:
-    try:
-        document = json.loads(body)
-    except ValueError:
-        document = None
-    if not isinstance(document, dict) or document.get("kind") != "Status":
-        return _Response(status, "", frozenset(), f"HTTP {status}: {body[:512].decode(errors='replace')}")
-    details = document.get("details") or {}
-    causes = frozenset(str(cause.get("reason")) for cause in details.get("causes") or [])
-    return _Response(status, str(document.get("reason", "")), causes, str(document.get("message", "")))
+def _parse_response(status: int, body: bytes, headers: Mapping[str, str]) -> _Response:
+    document = decode(body)
+    if not is_object(document) or document.get("kind") != "Status":
+        return _Response(status, "", frozenset(), f"HTTP {status}: {describe_body(body, headers)}")
+    causes = frozenset(get_text(cause, "reason") or "" for cause in get_list(document, "details", "causes"))
+    return _Response(status, get_text(document, "reason") or "", causes, get_text(document, "message") or "")

@@ -5,6 +5,7 @@ import threading
 from webhook.cluster.api import Api, path
 from webhook.cluster.api_errors import ApiError, ErrorReason
 from webhook.core.claims import api_versions
+from webhook.dns_names import is_label
 from webhook.json_tree import get_list, get_text
 
 GROUP = "resource.k8s.io"
@@ -45,8 +46,12 @@ class ResourceApi:
             except ApiError as error:
                 if error.reason is not ErrorReason.NOT_FOUND:
                     raise
-                document = {}
-            self._served = tuple(str(get_text(item, "version")) for item in get_list(document, "versions"))
+                document = {"versions": []}
+            if not isinstance(document.get("versions"), list):
+                raise ApiError(ErrorReason.UNEXPECTED, f"GET /apis/{GROUP}: not an API group")
+            versions = (get_text(item, "version") or "" for item in get_list(document, "versions"))
+            # They appear in messages.
+            self._served = tuple(version for version in versions if is_label(version))
             return self.version != before
 
     def path(self, plural: str, namespace: str | None = None, *rest: str) -> str:

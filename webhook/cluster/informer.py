@@ -4,6 +4,8 @@ The client's SharedInformer lists, watches and caches. The function that it list
 lacks:
 
 - a watch has a read timeout, so that a dead connection is noticed;
+- all objects are listed again every RESYNC_SECONDS, which heals the cache after a missed event; the client starts that
+  period again with every watch;
 - a failed watch is opened again after a back-off, not in a hot loop;
 - lists are read in pages and retried with back-off;
 - resource versions are followed for objects without a model;
@@ -14,10 +16,11 @@ lacks:
 # The client claims to be typed, but many of its functions have no annotations.
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kubernetes.client.exceptions import ApiException
 from kubernetes.informer import ADDED, DELETED, ERROR, MODIFIED, SharedInformer
@@ -26,7 +29,7 @@ from webhook.backoff import Backoff
 from webhook.cluster import api_errors
 from webhook.cluster.api import JSON, METADATA, Api
 from webhook.cluster.api_errors import ApiError, ErrorReason
-from webhook.json_tree import JsonObject
+from webhook.json_tree import JsonObject, get_text
 
 WATCH_SECONDS = 30
 """Seconds after which the API server closes a watch, after a bookmark with its resource version."""
@@ -40,9 +43,18 @@ BACKOFF = Backoff(first=0.1, maximum=10.0)
 _LIST_ATTEMPTS = 7
 _QUICK_SECONDS = 5.0
 
+_T = TypeVar("_T")
+
 _log = logging.getLogger("modelfit.informer")
 # SharedInformer logs a stack trace for every network error; `failed` reports them instead.
 logging.getLogger("kubernetes.informer.informer").setLevel(logging.CRITICAL)
+
+
+class _ResyncDue(ApiException):
+    """Makes SharedInformer list again, as an expired resource version does; not an error."""
+
+    def __init__(self) -> None:
+        super().__init__(status=410, reason="resync")
 
 
 class _ListMeta(NamedTuple):
@@ -76,19 +88,20 @@ class Informer:
         selectors: Mapping[str, str] | None = None,
         metadata_only: bool = True,
     ) -> None:
-        self._api, self._path, self._stop, self._strip = api, path, stop, strip
+        self._api, self._path, self._stop, self._strip, self._failed = api, path, stop, strip, failed
         self._selectors = dict(selectors or {})
         self._metadata_only = metadata_only
         self._opened = 0.0
+        self._listed = 0.0
         self._quick_ends = 0
         self.synced = threading.Event()
-        self._informer = SharedInformer(self._list_or_watch, resync_period=RESYNC_SECONDS)
+        self._informer = SharedInformer(self._list_or_watch, resync_period=RESYNC_SECONDS, key_func=_cache_key)
         for event_type in (ADDED, MODIFIED):
             # Registered first, so that `changed` gets a stripped object.
             self._informer.add_event_handler(event_type, _log_exceptions(strip))
             self._informer.add_event_handler(event_type, _log_exceptions(changed))
         self._informer.add_event_handler(DELETED, _log_exceptions(gone))
-        self._informer.add_event_handler(ERROR, lambda error: failed(_to_api_error(error)))
+        self._informer.add_event_handler(ERROR, _log_exceptions(self._on_error))
 
     def start(self) -> None:
         self._informer.start()
@@ -121,22 +134,26 @@ class Informer:
 
     def _list(self) -> _List:
         """Retries up to `_LIST_ATTEMPTS` times; SharedInformer then reports the error and lists again."""
-        failures = 0
+        failures, started = 0, time.monotonic()
         while True:
             try:
                 items, version = self._api.list_objects(
                     self._path(), self._selectors, self._strip, metadata_only=self._metadata_only
                 )
+                self._listed = started
                 return _List(items, _ListMeta(version))
             except ApiError as error:
                 failures += 1
                 may_pass = error.reason.server_unavailable or error.reason is ErrorReason.EXPIRED
                 if failures == _LIST_ATTEMPTS or not may_pass or self._stop.is_set():
                     raise
-                delay = BACKOFF.delay(failures) if error.retry_after is None else error.retry_after
+                delay = max(BACKOFF.delay(failures), error.retry_after or 0.0)
             self._stop.wait(delay)
 
     def _open_watch(self, version: str) -> object:
+        until_resync = self._listed + RESYNC_SECONDS - time.monotonic()
+        if until_resync <= 0:
+            raise _ResyncDue
         self._wait_before_reopening()
         self._opened = time.monotonic()
         query = {
@@ -144,14 +161,15 @@ class Informer:
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": version,
-            "timeoutSeconds": str(WATCH_SECONDS),
+            "timeoutSeconds": str(min(WATCH_SECONDS, math.ceil(until_resync))),
         }
         try:
             accept = METADATA if self._metadata_only else JSON
             return self._api.open_stream(self._path(), query, accept=accept, read_seconds=SILENCE_SECONDS)
         except ApiError as error:
-            if error.reason is ErrorReason.EXPIRED:
-                # The client's own exception for 410 makes SharedInformer list again.
+            if error.reason in (ErrorReason.EXPIRED, ErrorReason.INVALID):
+                # The client's own exception for 410 makes SharedInformer list again. A resource version is invalid if
+                # it comes from an event that is.
                 raise ApiException(status=410, reason=error.message) from error
             raise
 
@@ -163,22 +181,32 @@ class Informer:
         else:
             self._quick_ends = 0
 
+    def _on_error(self, error: object) -> None:
+        if isinstance(error, _ResyncDue):
+            return
+        self._failed(
+            api_errors.from_exception(error)
+            if isinstance(error, Exception)
+            else ApiError(ErrorReason.UNEXPECTED, "an error event in a watch")
+        )
 
-def _log_exceptions(handler: Callable[[JsonObject], None]) -> Callable[[JsonObject], None]:
+
+def _cache_key(obj: object) -> str:
+    """The `namespace/name` or `name` of an object. Raises ApiError for what is not an object with a name: the watch is
+    then opened again."""
+    namespace, name = get_text(obj, "metadata", "namespace"), get_text(obj, "metadata", "name")
+    if not name:
+        raise ApiError(ErrorReason.UNEXPECTED, "an event without an object, or with one that has no name")
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _log_exceptions(handler: Callable[[_T], None]) -> Callable[[_T], None]:
     """Logs exceptions of the handler: SharedInformer's own log is off, and it continues."""
 
-    def handle(obj: JsonObject) -> None:
+    def handle(obj: _T) -> None:
         try:
             handler(obj)
         except Exception:
             _log.exception("informer handler failed")
 
     return handle
-
-
-def _to_api_error(error: object) -> ApiError:
-    return (
-        api_errors.from_exception(error)
-        if isinstance(error, Exception)
-        else ApiError(ErrorReason.UNEXPECTED, str(error))
-    )

@@ -43,8 +43,12 @@ class SecretStore:
                 raise
             return None
         data = json_tree.get_object(manifest, "data")
-        # A null value is an empty one; the API server has checked the encoding.
-        return StoredSecret({key: base64.b64decode(str(value or "")) for key, value in data.items()}, manifest)
+        # A null value is an empty one.
+        try:
+            decoded = {key: base64.b64decode(str(value or "")) for key, value in data.items()}
+        except ValueError:
+            raise ApiError(ErrorReason.UNEXPECTED, f"{self}: data that is not base64") from None
+        return StoredSecret(decoded, manifest)
 
     def write(self, data: Mapping[str, bytes], stored: StoredSecret | None) -> None:
         """Replaces the keys in `certs.secret_data.KEYS`; those not in `data` are removed. None creates the Secret.

@@ -4,7 +4,6 @@ Patches are made by webhook name. Other webhooks, the order, and all other field
 """
 
 import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -78,5 +77,5 @@ def _ca_bundles(configuration: JsonObject) -> CABundles:
 def _decode(webhook: object) -> bytes:
     try:
         return base64.b64decode(json_tree.get_text(webhook, "clientConfig", "caBundle") or "")
-    except binascii.Error:
+    except ValueError:
         return b""
