@@ -144,6 +144,16 @@ def test_a_failed_event_is_written_again(clock: Clock) -> None:
     assert recorder.warn(pod_metadata(), "Forbidden", "x")
 
 
+def test_events_that_fail_are_one_log_line_for_a_namespace_and_reason(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    errors = [ApiError(reason, "x") for reason in [ErrorReason.NAMESPACE_TERMINATING] * 20 + [ErrorReason.FORBIDDEN]]
+    recorder = Recorder(ScriptedApi(*errors).api, "host", clock)
+    assert write_events(recorder, "llama", pods=21) == 0
+    lines = [record.__dict__["fields"] for record in caplog.records]
+    assert [(str(errors[index]), 1) for index in (0, 20)] == [(line["error"], line["count"]) for line in lines]
+
+
 def test_a_long_message_is_truncated_to_the_limit_of_events(clock: Clock) -> None:
     api = ScriptedApi()
     Recorder(api.api, "host", clock).warn(pod_metadata(), "Forbidden", "é" * 5000)
