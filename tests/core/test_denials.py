@@ -157,7 +157,7 @@ def test_it_is_denied_with_reason_code_and_message(name: str) -> None:
 
 def test_every_reason_to_deny_a_new_pod_is_covered() -> None:
     denials = {reason for _, reason, _, _ in CASES.values()}
-    elsewhere = {Reason.NO_NAMESPACE, Reason.NOT_INJECTED}
+    elsewhere = {Reason.NO_NAMESPACE, Reason.NOT_INJECTED, Reason.INJECTION_CHANGED}
     allowed = {Reason.INJECTED, Reason.ALREADY_INJECTED, Reason.CPU_ONLY, Reason.VALID, Reason.NOT_ANNOTATED,
                Reason.DISABLED, Reason.NOT_A_POD, Reason.OTHER_OPERATION, Reason.SUBRESOURCE, Reason.MIRROR_POD,
                Reason.BEING_DELETED, Reason.ANNOTATION_UNCHANGED, Reason.MADE_BY_A_WORKLOAD}  # fmt: skip
