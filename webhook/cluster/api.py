@@ -30,6 +30,8 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 
 MAX_PAGE = 500
 """Objects in a page of a list: client-go's default."""
+MAX_WHOLE_PAGE = 100
+"""The same for whole objects, which are several times larger than their metadata."""
 MAX_PAGE_BYTES = 4 << 20
 """A larger page is requested again with fewer objects. Ordinary metadata has 2 to 8 KB, but any user who may create an
 object can make it 1 MB, and decoded it takes a multiple of that."""
@@ -89,7 +91,8 @@ class Api:
         whole list of a large cluster. Raises ApiError; ErrorReason.EXPIRED if reading took too long.
         """
         items: list[JsonObject] = []
-        page, limit = dict(query), MAX_PAGE
+        max_page = MAX_PAGE if metadata_only else MAX_WHOLE_PAGE
+        page, limit = dict(query), max_page
         accept = METADATA_LIST if metadata_only else JSON
         while True:
             page_query = {**page, "limit": str(limit)}
@@ -109,7 +112,7 @@ class Api:
                 raise ApiError(ErrorReason.UNEXPECTED, f"GET {path}: a list that does not end")
             page["continue"] = token
             if len(data) < MAX_PAGE_BYTES // 4:
-                limit = min(2 * limit, MAX_PAGE)
+                limit = min(2 * limit, max_page)
 
     def _read(self, response: urllib3.HTTPResponse, max_bytes: int | None = None) -> bytes:
         """The response's body. A body of more than `max_bytes` is truncated and its connection closed. Raises
