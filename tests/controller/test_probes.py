@@ -1,14 +1,18 @@
 """The controller's probes and metrics over HTTP."""
 
+import contextlib
 import http.client
 import logging
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from http.client import HTTPResponse
 
 import pytest
 
+from testbed.waiting import wait_for
+from webhook.controller import probes
 from webhook.controller.probes import Probes
 
 
@@ -32,9 +36,9 @@ def controller() -> FakeController:
 
 @pytest.fixture
 def port(controller: FakeController) -> Iterator[int]:
-    probes = Probes("127.0.0.1", 0, lambda: "", controller.check, lambda: controller.note)
-    yield probes.port
-    probes.close()
+    served = Probes("127.0.0.1", 0, lambda: "", controller.check, lambda: controller.note)
+    yield served.port
+    served.close()
 
 
 def request(port: int, method: str, path: str) -> tuple[HTTPResponse, str]:
@@ -143,3 +147,58 @@ def test_an_exception_is_logged(
         ("modelfit.probes", "failed to answer a probe")
     ]
     assert capfd.readouterr().err == ""
+
+
+@contextlib.contextmanager
+def slow_peers(port: int, count: int) -> Iterator[list[socket.socket]]:
+    """Connections that send a byte of a request every 0.2 seconds."""
+    peers: list[socket.socket] = []
+    done = threading.Event()
+
+    def send_slowly() -> None:
+        while not done.wait(0.2):
+            for peer in peers:
+                with contextlib.suppress(OSError):
+                    peer.send(b"G")
+
+    thread = threading.Thread(target=send_slowly)
+    try:
+        peers += [socket.create_connection(("127.0.0.1", port), 30) for _ in range(count)]
+        thread.start()
+        yield peers
+    finally:
+        done.set()
+        thread.join()
+        for peer in peers:
+            peer.close()
+
+
+def test_slow_peers_occupy_a_bounded_number_of_threads_and_do_not_delay_probes(port: int) -> None:
+    before = threading.active_count()
+    with slow_peers(port, 400):
+        for _ in range(20):
+            assert request(port, "GET", "/healthz")[0].status == 200
+            # Its own thread, and the sender's.
+            assert threading.active_count() <= before + probes.MAX_CONNECTIONS + 2
+
+
+def test_a_connection_has_a_deadline_however_often_its_peer_sends(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "CONNECTION_SECONDS", 1.0)
+    with slow_peers(port, 3) as peers:
+        for peer in peers:
+            # The server closes it: the end of the stream, or a reset because of unread bytes.
+            peer.settimeout(20)
+            with contextlib.suppress(ConnectionError):
+                assert peer.recv(1) == b""
+
+
+def test_a_peer_that_does_not_read_its_response_is_disconnected(
+    controller: FakeController, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probes, "CONNECTION_SECONDS", 1.0)
+    before = threading.active_count()
+    controller.error = "x" * 20_000_000
+    with socket.create_connection(("127.0.0.1", port), 30) as peer:
+        peer.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+        wait_for("the thread runs", lambda: threading.active_count() > before)
+        wait_for("the thread has ended", lambda: threading.active_count() == before)
