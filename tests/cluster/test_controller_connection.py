@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from testbed.controllers import (
     running_controller,
 )
 from testbed.controlplane import ControlPlane
-from testbed.injected_pods import injected_pod, wait_each_pod_has_its_claim
+from testbed.injected_pods import create_all, injected_pod, wait_each_pod_has_its_claim
 from testbed.namespaces import Namespace
 from testbed.paths import path
 from testbed.waiting import wait_for
@@ -153,3 +154,22 @@ def test_an_unusable_kubeconfig_is_a_usage_error(controlplane: ControlPlane, tmp
             assert "Traceback" not in made.process.output()
         finally:
             made.process.kill()
+
+
+def test_an_insecure_kubeconfig_is_one_warning_at_the_start(
+    controlplane: ControlPlane, namespace: Namespace, tmp_path: Path
+) -> None:
+    config = yaml.safe_load(controlplane.kubeconfig(USER).read_text())
+    cluster = config["clusters"][0]["cluster"]
+    del cluster["certificate-authority-data"]
+    cluster["insecure-skip-tls-verify"] = True
+    file = tmp_path / "kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+    with running_controller(controlplane, kubeconfig=file, environment=NO_LEADER_ELECTION) as started:
+        create_all(namespace, [injected_pod(f"llama-{number}") for number in range(10)])
+        wait_each_pod_has_its_claim(namespace)
+    lines = started.process.output().splitlines()
+    (warning,) = [json.loads(line) for line in lines if "insecure" in line.lower()]
+    assert (warning["level"], warning["server"]) == ("warning", controlplane.server)
+    # Every line is a record of our log.
+    assert all(isinstance(json.loads(line), dict) for line in lines)

@@ -1,17 +1,20 @@
 """Address and credentials of the API server, from the service account or a kubeconfig.
 
 The client's loaders read the files. Changes to their defaults: a rotated token is read again as soon as the API server
-refuses the old one (the in-cluster loader re-reads once a minute, the kubeconfig loader never), and a proxy from the
-environment is not used for calls inside the cluster.
+refuses the old one (the in-cluster loader re-reads once a minute, the kubeconfig loader never), a proxy from the
+environment is not used for calls inside the cluster, and a kubeconfig that turns off the verification of the API
+server is one warning in the log.
 """
 # mypy: disable-error-code="no-untyped-call"
 # The client claims to be typed, but many of its functions have no annotations.
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import urllib3
 from kubernetes import config
 from kubernetes.client import Configuration
 from kubernetes.config import incluster_config
@@ -20,6 +23,9 @@ from webhook.errors import quote
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where the kubelet mounts a pod's token, the cluster's CA and the pod's namespace."""
+
+
+_log = logging.getLogger("modelfit.client")
 
 
 class NotConfigured(Exception):
@@ -98,4 +104,11 @@ def _load_configuration(load_into: Callable[[Configuration], None], source: str,
         # The loaders do not wrap errors: invalid YAML, a missing key, a plugin that failed.
         cause = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise NotConfigured(f"{source}: {cause}; {hint}") from None
+    if not configuration.verify_ssl:
+        fields = {"server": configuration.host, "source": source}
+        _log.warning(
+            "the API server's certificate is not verified (insecure-skip-tls-verify)", extra={"fields": fields}
+        )
+        # urllib3 would print a warning for every call.
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     return configuration
