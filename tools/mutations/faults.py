@@ -232,7 +232,7 @@ FAULTS = (
         ("tests/controller/test_work_queue.py",),
     ),
     Fault(
-        "claim-name",
+        "forged-claim-name",
         "a pod without the entry in its spec gets the claim that its annotation names",
         "webhook/core/claims/pod_claim.py",
         "    return None\n\n\ndef parse_request",
@@ -294,6 +294,14 @@ FAULTS = (
         " or not context.propagated(state.switched_at):",
         ":",
         ("tests/certs",),
+    ),
+    Fault(
+        "leaf-key",
+        "a certificate whose key the API server refuses counts as trusted",
+        "certs/verification.py",
+        "validity_problems(leaf, now) + _key_type_problems(leaf)",
+        "validity_problems(leaf, now)",
+        ("tests/certs/test_algorithms.py",),
     ),
     Fault(
         "expired-leaf",
