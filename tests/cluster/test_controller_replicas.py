@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -145,3 +146,35 @@ def test_the_controller_stops_cleanly_while_the_api_server_is_unreachable(contro
     assert status == 503
     assert "are not known yet" in text
     assert stop_quickly(ours) == 0
+
+
+def test_times_in_the_lease_that_are_an_hour_off_change_nothing(
+    controlplane: ControlPlane, replicas: tuple[Controller, Controller]
+) -> None:
+    """As if the leader's clock were wrong, or were set before it died: only how long the record has not changed
+    counts."""
+    first, second = replicas
+    lease = path("Lease", NAMESPACE, LEASE)
+
+    def set_renew_time(hours: int) -> None:
+        time_off = datetime.now(UTC) + timedelta(hours=hours)
+        patch = {"spec": {"renewTime": time_off.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}}
+        controlplane.api().patch(lease, patch)
+
+    for hours in (-1, 1):
+        set_renew_time(hours)
+        consistently("the first one leads", lambda: is_leader(first) and not is_leader(second), bool, seconds=3)
+    first.process.kill()
+    set_renew_time(1)
+    wait_for("the second one leads", lambda: is_leader(second), timeout=FAILOVER_SECONDS)
+
+
+def test_a_leader_stops_when_another_holder_is_in_the_lease(
+    controlplane: ControlPlane, replicas: tuple[Controller, Controller]
+) -> None:
+    first, second = replicas
+    patch = {"spec": {"holderIdentity": "a replica that does not run", "leaseDurationSeconds": 12}}
+    controlplane.api().patch(path("Lease", NAMESPACE, LEASE), patch)
+    # Less than the eight seconds for which a renewal counts, which began before the patch.
+    wait_for("the first one does not lead", lambda: not is_leader(first), timeout=4)
+    wait_for("one of the two takes over", lambda: is_leader(first) or is_leader(second), timeout=FAILOVER_SECONDS)
