@@ -3,7 +3,7 @@
 Invariant, for servers whose leaf and API servers whose caBundle may be as old as `config.propagation`: every caBundle
 in use trusts every leaf in use. Hence the overlap of a CA rotation:
 
-    PUBLISH   issue the next CA and add it to the bundle; it signs nothing yet
+    PUBLISH   issue the next CA and add it to the bundle (ca.crt); it signs nothing yet
     WAIT      every caBundle has it: the propagation time begins
     SWITCH    after the propagation time, the next CA signs a leaf and becomes the current one
     RETIRE    after the propagation time again, the old CA leaves the bundle
@@ -219,7 +219,7 @@ def _publish(context: RotationContext) -> Step | None:
         reason = "the next CA is not usable"
     else:
         return None
-    # If the caBundles are not known, the write of the bundle counts as its publication.
+    # If the caBundles are not known, the write of ca.crt counts as its publication.
     since = context.now if context.ca_bundles is None else None
     return Step(Action.PUBLISH, reason, replace(state, next=context.issue_ca(), trusted_since=since))
 

@@ -44,7 +44,7 @@ def series() -> list[Series]:
         webhook.count_review("mutate", "CREATE", True, reason, 0.001)
         webhook.count_review("mutate", "CREATE", False, reason, 0.001)
     webhook.count_internal_error("mutate", "CREATE")
-    webhook.count_malformed_call(400)
+    webhook.count_rejected_request(400)
     for cause in get_args(webhook.ConnectionFailure):
         webhook.count_connection_failure(cause)
     webhook.set_certificate_expiry(1e9)

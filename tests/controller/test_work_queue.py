@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from webhook.cluster.api_errors import Scope
-from webhook.controller.namespace_keys import MAX_SECONDS, NEW_SECONDS, PROBE_SECONDS
+from webhook.controller.namespace_keys import MAX_SECONDS, NEW_SECONDS, TRIAL_SECONDS
 from webhook.controller.results import Result
 from webhook.controller.work_queue import BACKOFF, INVALID_PER_SECOND, WorkQueue
 
@@ -193,7 +193,7 @@ def test_pods_that_fail_for_a_reason_of_their_own_are_retried_at_a_bounded_rate(
     assert not fixture.queue.namespaces_backing_off
 
 
-def test_a_namespace_that_is_refused_is_probed_by_one_key_at_a_time() -> None:
+def test_a_namespace_that_is_refused_is_tried_with_one_key_at_a_time() -> None:
     fixture = Fixture(workers=8)
     refuse(fixture, 1000)
     taken = [str(fixture.queue.get(timeout=0)) for _ in range(7)]
@@ -201,7 +201,7 @@ def test_a_namespace_that_is_refused_is_probed_by_one_key_at_a_time() -> None:
         fixture.queue.done(key, QUOTA)
     assert fixture.queue.namespaces_backing_off == {"QuotaExceeded": 1}
     # A key that was never tried, and one of the refused.
-    fixture.clock.now += PROBE_SECONDS
+    fixture.clock.now += TRIAL_SECONDS
     assert [fixture.queue.get(timeout=0) for _ in range(3)] == ["big/pod-7", "big/pod-0", None]
     fixture.add("other/pod")
     assert fixture.queue.get(timeout=0) == "other/pod"
@@ -209,7 +209,7 @@ def test_a_namespace_that_is_refused_is_probed_by_one_key_at_a_time() -> None:
 
 def test_a_refused_namespace_costs_few_calls_whatever_it_does(fixture: Fixture) -> None:
     refused = refuse(fixture, 5000)
-    assert len(fixture.attempts(600)) <= 600 / (NEW_SECONDS / 2) + 600 / (PROBE_SECONDS / 2) + 20
+    assert len(fixture.attempts(600)) <= 600 / (NEW_SECONDS / 2) + 600 / (TRIAL_SECONDS / 2) + 20
     # The same after a change of leader, and for pods that are created and deleted.
     fixture.queue.clear()
     fixture.add(*refused)
@@ -254,7 +254,7 @@ def test_a_success_ends_the_back_off(fixture: Fixture) -> None:
     refused = refuse(fixture, 300)
     fixture.attempts(2000)
     fixture.results.clear()
-    assert set(fixture.attempts(PROBE_SECONDS + 0.1)) == set(refused)
+    assert set(fixture.attempts(TRIAL_SECONDS + 0.1)) == set(refused)
     assert fixture.queue.retrying == fixture.queue.depth == 0
     assert not fixture.queue.namespaces_backing_off
 
@@ -264,7 +264,7 @@ def test_another_failure_after_a_success_starts_with_a_short_back_off(fixture: F
     fixture.attempts(600)
     del fixture.results[refused[3]]
     fixture.attempts(2 * MAX_SECONDS)
-    assert len(fixture.attempts(600)) <= 600 / (PROBE_SECONDS / 2)
+    assert len(fixture.attempts(600)) <= 600 / (TRIAL_SECONDS / 2)
     fixture.results.clear()
     assert len(fixture.attempts(MAX_SECONDS / 9 + 0.1)) == 9
 

@@ -225,9 +225,9 @@ FAULTS = (
     ),
     Fault(
         "queue-namespace",
-        "a refused namespace is probed by many keys at once",
+        "a refused namespace is tried with many keys at once",
         "webhook/controller/work_queue.py",
-        "waits = flow.failures and (flow.probe is not None or flow in self._backing_off)",
+        "waits = flow.failures and (flow.trial is not None or flow in self._backing_off)",
         "waits = flow in self._backing_off",
         ("tests/controller/test_work_queue.py",),
     ),

@@ -139,7 +139,7 @@ class Api:
         read_seconds: float,
     ) -> urllib3.HTTPResponse:
         """A successful response. After a 401 the credentials are read again and the call is repeated once."""
-        # A token of the API server that is not Unicode, such as a lone surrogate, is replaced.
+        # A continue token that is not Unicode, such as a lone surrogate, is replaced.
         url = self._host + path + ("?" + urlencode(query, errors="replace") if query else "")
         headers = {"Accept": accept, "Content-Type": content_type, "User-Agent": self._user_agent}
         for is_last_attempt in (False, True):

@@ -115,6 +115,7 @@ class LeaderElector:
         self._leader_until = -1.0
         self._reported = False
         self._record: object = None
+        """The spec of the Lease, as last observed."""
         self._record_changed_at = 0.0
         """When this replica first observed `_record`."""
         self._thread = threading.Thread(target=self._run, name="leader election", daemon=True)
@@ -192,6 +193,6 @@ def holder(lease: JsonObject) -> str:
 
 
 def _duration(lease: JsonObject) -> int:
-    """Seconds after which an unchanged record is expired: that of the holder, whose release may have another one."""
+    """Seconds after which an unchanged record is expired: as the holder wrote it; its version may use another number."""
     seconds = get_object(lease, "spec").get("leaseDurationSeconds")
     return max(LEASE_SECONDS, min(seconds, MAX_LEASE_SECONDS)) if isinstance(seconds, int) else LEASE_SECONDS

@@ -8,13 +8,13 @@ FIRST_SECONDS = 0.25
 """Back-off after the first failure, of a key and of a namespace."""
 MAX_SECONDS = 60.0
 """Maximum back-off of a key. A key that waits with others for its namespace is tried about as often."""
-PROBE_SECONDS = 5.0
+TRIAL_SECONDS = 5.0
 """Maximum back-off of a namespace in which many keys wait: each is tried in turn."""
 NEW_SECONDS = 2.0
-"""Maximum back-off of a namespace before a key that was never tried: a pod that fits waits for others that do not, but
-not for long, and each pod soon has an Event."""
+"""Maximum back-off of a namespace before a key that was never tried: a pod within the quota waits for others that are
+not, but not for long, and each pod soon has an Event."""
 FREED_SECONDS = 0.5
-"""Delay of the probe after an object of the namespace was deleted: the quota controller needs a moment to count."""
+"""Delay of the trial after an object of the namespace was deleted: the quota controller needs a moment to count."""
 
 
 class FlowKind(StrEnum):
@@ -32,10 +32,10 @@ class Flow:
     """Keys of one namespace that are served in order.
 
     After a failure for a reason of the namespace the flow backs off: `failures` is not 0, and keys are served one at a
-    time, each as the flow's `probe`, when the back-off ends. The success of a probe ends the back-off.
+    time, each as the flow's `trial`, when the back-off ends. The success of a trial ends the back-off.
     """
 
-    __slots__ = ("failed", "failures", "keys", "kind", "namespace", "opened", "probe")
+    __slots__ = ("failed", "failures", "keys", "kind", "namespace", "opened", "trial")
 
     def __init__(self, namespace: str, kind: FlowKind) -> None:
         self.namespace = namespace
@@ -45,17 +45,17 @@ class Flow:
         self.failures = 0
         self.failed = -MAX_SECONDS
         """Time of the last failure that counts."""
-        self.probe: str | None = None
+        self.trial: str | None = None
         self.opened = 0.0
         """When the last back-off ended: keys have waited for a worker since then."""
 
     def fail(self, now: float) -> float:
-        """Counts a failure. Returns the seconds until the next probe."""
+        """Counts a failure. Returns the seconds until the next trial."""
         self.failures += 1
         self.failed = now
         maximum = NEW_SECONDS
         if self.kind is FlowKind.REFUSED:
-            maximum = max(PROBE_SECONDS, MAX_SECONDS / max(1, len(self.keys)))
+            maximum = max(TRIAL_SECONDS, MAX_SECONDS / max(1, len(self.keys)))
         return Backoff(FIRST_SECONDS, maximum).delay(self.failures)
 
     def open(self, now: float) -> None:

@@ -33,7 +33,7 @@ class ReadyFlows:
 
     @property
     def depth(self) -> int:
-        """Number of keys, of a flow that backs off its probe only."""
+        """Number of keys, of a flow that backs off its trial only."""
         return sum(1 if flow.failures else len(flow.keys) for ring in (self._new, self._retries) for flow in ring)
 
     def oldest_seconds(self, now: float) -> float:

@@ -78,17 +78,17 @@ class WorkQueue:
             keys = self._namespace_keys(flow.namespace)
             keys.processing -= 1
             keys.invalid.discard(key)
-            probed = flow.probe == key
-            if probed:
-                flow.probe = None
+            was_trial = flow.trial == key
+            if was_trial:
+                flow.trial = None
             if result.scope is Scope.NAMESPACE:
-                self._refuse(key, flow, result, probed)
+                self._refuse(key, flow, result, was_trial)
             elif result.requeue:
-                self._retry(key, flow, result, probed)
+                self._retry(key, flow, result, was_trial)
             else:
                 self._failures.pop(key, None)
                 if result.created:
-                    self._succeed(keys, flow, probed)
+                    self._succeed(keys, flow, was_trial)
             self._update(flow)
             if key in self._dirty:
                 if self._dirty.pop(key):
@@ -118,7 +118,7 @@ class WorkQueue:
             keys = self._namespaces.get(namespace)
             if keys is not None and reason in keys.refused:
                 keys.refused[reason].failures = 1
-                self._probe_soon((keys.new, keys.due, keys.refused[reason]))
+                self._try_soon((keys.new, keys.due, keys.refused[reason]))
 
     def clear(self) -> None:
         """Drops all queued and delayed keys, and ends all back-offs."""
@@ -166,7 +166,7 @@ class WorkQueue:
                 reason
                 for keys in self._namespaces.values()
                 for reason, flow in keys.refused.items()
-                if flow.failures and (flow.keys or flow.probe or keys.new.keys)
+                if flow.failures and (flow.keys or flow.trial or keys.new.keys)
             )
 
     def _add(self, key: str) -> None:
@@ -196,7 +196,7 @@ class WorkQueue:
         key = next(iter(flow.keys))
         del flow.keys[key], self._flows[key]
         if flow.failures:
-            flow.probe = key
+            flow.trial = key
         self._processing[key] = flow
         self._namespace_keys(flow.namespace).processing += 1
         # Its next turn comes after those of the others.
@@ -204,7 +204,7 @@ class WorkQueue:
         self._update(flow)
         return key
 
-    def _refuse(self, key: str, flow: Flow, result: Result, probed: bool) -> None:
+    def _refuse(self, key: str, flow: Flow, result: Result, was_trial: bool) -> None:
         """The namespace backs off, and the key waits with it if it is to be tried again."""
         self._failures.pop(key, None)
         keys = self._namespace_keys(flow.namespace)
@@ -212,15 +212,15 @@ class WorkQueue:
         if result.requeue:
             self._queue(key, refused)
         # Attempts that began before the back-off do not extend it.
-        if not refused.failures or (probed and refused is flow):
+        if not refused.failures or (was_trial and refused is flow):
             self._back_off(refused, result.requeue_after)
-        if flow is not refused and (probed or not flow.failures):
+        if flow is not refused and (was_trial or not flow.failures):
             self._back_off(flow, result.requeue_after)
         for each in (keys.new, keys.due):
             if not each.failures:
                 self._back_off(each, result.requeue_after)
 
-    def _retry(self, key: str, flow: Flow, result: Result, probed: bool) -> None:
+    def _retry(self, key: str, flow: Flow, result: Result, was_trial: bool) -> None:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         delay = BACKOFF.delay(failures)
         if result.scope is Scope.POD:
@@ -228,25 +228,25 @@ class WorkQueue:
             keys.invalid.add(key)
             delay = max(delay, len(keys.invalid) / INVALID_PER_SECOND)
         self._delayed.set(key, self._clock() + max(delay, result.requeue_after))
-        if probed and result.scope is Scope.SERVER:
+        if was_trial and result.scope is Scope.SERVER:
             # It is unknown whether the namespace still refuses.
             self._back_off(flow, result.requeue_after)
 
-    def _succeed(self, keys: NamespaceKeys, flow: Flow, probed: bool) -> None:
-        if probed:
+    def _succeed(self, keys: NamespaceKeys, flow: Flow, was_trial: bool) -> None:
+        if was_trial:
             for each in (flow, keys.new, keys.due):
                 each.open(self._clock())
                 self._backing_off.discard(each)
                 self._update(each)
         # A pod that was accepted may be a sign that others are.
-        self._probe_soon(tuple(each for each in keys.refused.values() if each is not flow))
+        self._try_soon(tuple(each for each in keys.refused.values() if each is not flow))
 
     def _back_off(self, flow: Flow, min_delay: float) -> None:
         now = self._clock()
         self._backing_off.set(flow, now + max(flow.fail(now), min_delay))
         self._update(flow)
 
-    def _probe_soon(self, flows: tuple[Flow, ...]) -> None:
+    def _try_soon(self, flows: tuple[Flow, ...]) -> None:
         for flow in flows:
             if flow in self._backing_off:
                 self._backing_off.set(flow, self._clock() + FREED_SECONDS)
@@ -263,7 +263,7 @@ class WorkQueue:
 
     def _update(self, flow: Flow) -> None:
         """Makes the flow ready if it has a key to serve now."""
-        waits = flow.failures and (flow.probe is not None or flow in self._backing_off)
+        waits = flow.failures and (flow.trial is not None or flow in self._backing_off)
         if flow.keys and not waits:
             self._ready.add(flow)
         else:
@@ -276,7 +276,7 @@ class WorkQueue:
         if keys is None:
             return
         for reason, flow in list(keys.refused.items()):
-            if not flow.keys and flow.probe is None and flow not in self._backing_off:
+            if not flow.keys and flow.trial is None and flow not in self._backing_off:
                 if self._clock() < flow.failed + MAX_SECONDS:
                     self._backing_off.set(flow, flow.failed + MAX_SECONDS)
                 else:

@@ -75,7 +75,7 @@ def count_internal_error(webhook: str, operation: str) -> None:
     _internal_errors(webhook, operation if operation in OPERATIONS else "other").inc()
 
 
-def count_malformed_call(status: int) -> None:
+def count_rejected_request(status: int) -> None:
     """Counts a request that was rejected with an HTTP status."""
     _MALFORMED.labels(str(status)).inc()
 

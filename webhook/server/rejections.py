@@ -32,7 +32,7 @@ def reject(
     A misconfigured client repeats its request endlessly, so the log has at most one line a minute for each status.
     `log_message` replaces a `message` that may quote the object.
     """
-    admission_metrics.count_malformed_call(status)
+    admission_metrics.count_rejected_request(status)
     count = _throttle.allow(status)
     if count:
         fields = {

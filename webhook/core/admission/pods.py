@@ -116,7 +116,7 @@ class Pod:
 
     def find_exemption(self) -> Reason | None:
         """Why the pod is exempt; None if it is not. Raises MalformedCall for malformed annotations or labels."""
-        _ = self.annotations, self.labels  # find_exemption takes malformed ones for absent
+        _ = self.annotations, self.labels  # exemptions.find_exemption takes malformed ones for absent
         return exemptions.find_exemption(self.metadata)
 
     def _containers(self, key: str) -> Iterator[Container]:
