@@ -89,6 +89,7 @@ def reviews() -> list[Json]:
         body(full, dryRun=True),
         body(full, operation="UPDATE", old=full),
         body(full, operation="UPDATE", old=pod()),
+        body(pod(metadata={"labels": {"llmfit.ai/injected": "true"}}), operation="UPDATE", old=pod()),
         body(None, operation="DELETE", old=full),
         body(full, subResource="ephemeralcontainers"),
         body(full, kind={"group": "apps", "version": "v1", "kind": "Job"}),
