@@ -264,3 +264,9 @@ def test_a_fit_above_the_maximum_length_is_denied() -> None:
     decision = mutate(pod(FIT.ljust(MAX_FIT_BYTES + 1)))
     assert decision.reason == Reason.INVALID_MODEL_FIT
     assert "more than 16384 bytes; want one model's figures" in decision.message
+
+
+def test_the_size_of_a_fit_is_measured_in_bytes() -> None:
+    rocket = FIT.replace("llama-7b", "\N{ROCKET}" * 4000)
+    assert mutate(pod(rocket)).reason == Reason.INJECTED
+    assert "more than 16384 bytes" in mutate(pod(rocket.replace("\N{ROCKET}", "\N{ROCKET}" * 2))).message

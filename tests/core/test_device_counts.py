@@ -4,6 +4,8 @@ import pytest
 
 from tests.core.builders import CPU_FIT, fit, mutate, pod
 from tests.core.claim_specs import alternatives, counts, request, spec
+from webhook.core.admission_config import AdmissionConfig
+from webhook.core.claims import device_request
 from webhook.core.profiles import BUILTIN
 from webhook.errors import Denied
 from webhook.reasons import Reason
@@ -121,3 +123,14 @@ def test_every_built_in_profile_has_a_product_attribute_in_its_domain(profile: s
 )
 def test_the_warning_contains_counts_classes_and_memory(annotations: dict[str, str], summary: str) -> None:
     assert summary in mutate(pod(BIG, annotations=annotations)).warnings[0]
+
+
+def test_the_operators_maximum_limits_numbers_and_the_counts_of_auto() -> None:
+    config = AdmissionConfig(max_devices_per_pod=4)
+    assert mutate(pod(BIG, annotations={"llmfit.ai/device-count": "4"}), config).allowed
+    refused = mutate(pod(BIG, annotations={"llmfit.ai/device-count": "5"}), config)
+    assert refused.reason == Reason.INVALID_DEVICE_COUNT
+    assert "want a number from 1 to 4, or auto" in refused.message
+    auto = {"llmfit.ai/model-fit": BIG, "llmfit.ai/device-count": "auto"}
+    assert device_request.from_annotations(auto, config).counts == (1, 2, 4)
+    assert device_request.from_annotations(auto, AdmissionConfig()).counts == (1, 2, 4, 8)
