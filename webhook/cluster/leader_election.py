@@ -193,6 +193,6 @@ def holder(lease: JsonObject) -> str:
 
 
 def _duration(lease: JsonObject) -> int:
-    """Seconds after which an unchanged record is expired: as the holder wrote it; its version may use another number."""
+    """Seconds after which an unchanged record is expired: as the holder wrote them; its version may use others."""
     seconds = get_object(lease, "spec").get("leaseDurationSeconds")
     return max(LEASE_SECONDS, min(seconds, MAX_LEASE_SECONDS)) if isinstance(seconds, int) else LEASE_SECONDS
