@@ -162,9 +162,10 @@ def slow_peers(port: int, count: int) -> Iterator[list[socket.socket]]:
                     peer.send(b"G")
 
     thread = threading.Thread(target=send_slowly)
+    # Before they connect: a peer that is silent for long is disconnected anyway.
+    thread.start()
     try:
-        peers += [socket.create_connection(("127.0.0.1", port), 30) for _ in range(count)]
-        thread.start()
+        peers.extend(socket.create_connection(("127.0.0.1", port), 30) for _ in range(count))
         yield peers
     finally:
         done.set()
