@@ -102,8 +102,8 @@ def test_delays_grow_with_failures_and_end_with_success(
     assert BACKOFF.first / 2 <= delays[0] <= BACKOFF.first
     assert BACKOFF.maximum / 2 <= delays[-1] <= BACKOFF.maximum
     assert caplog.text.count("certificate reconcile failed, retrying") == 12
-    server.before = fail(ErrorReason.THROTTLED, retry_after="70")
-    assert reconciler.reconcile(act=True) == 70
+    server.before = fail(ErrorReason.THROTTLED, retry_after="50")
+    assert reconciler.reconcile(act=True) == 50
     server.before = succeed
     assert reconciler.reconcile(act=True) == RESYNC_SECONDS
     server.before = fail(ErrorReason.SERVER_ERROR)
