@@ -114,12 +114,11 @@ def test_an_update_to_an_invalid_fit_is_denied() -> None:
 
 
 def test_an_update_of_an_injected_pod_warns_that_the_claim_keeps_its_size() -> None:
-    for old in (pod(), pod(None), None):
-        new = admitted(pod())
-        new["metadata"]["annotations"]["llmfit.ai/model-fit"] = fit(vram_gb=9)
-        decision = update(old, new)
-        assert (decision.allowed, decision.reason) == (True, Reason.VALID)
-        assert decision.warnings == ("modelfit: a pod's claim is fixed at creation; this change does not resize it",)
+    old, new = admitted(pod()), admitted(pod())
+    new["metadata"]["annotations"]["llmfit.ai/model-fit"] = fit(vram_gb=9)
+    decision = update(old, new)
+    assert (decision.allowed, decision.reason) == (True, Reason.VALID)
+    assert decision.warnings == ("modelfit: a pod's claim is fixed at creation; this change does not resize it",)
 
 
 @pytest.mark.parametrize("entries", [None, [{"name": "modelfit", "resourceClaimName": "mine"}], [{"name": "nic"}]])

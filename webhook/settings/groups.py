@@ -114,7 +114,8 @@ class TolerationSettings(Group):
 
     def toleration(self) -> dict[str, str]:
         """The toleration as in the API."""
-        return self.model_dump(exclude_none=True)
+        fields = {"key": self.key, "operator": self.operator, "value": self.value, "effect": self.effect}
+        return {name: text for name, text in fields.items() if text is not None}
 
 
 class ProfileSettings(Group):
@@ -148,8 +149,8 @@ class ProfileSettings(Group):
     device_classes: Annotated[list[DeviceClass], AfterValidator(_check_unique)] = Field(
         min_length=1, max_length=MAX_ALTERNATIVES, json_schema_extra={"uniqueItems": True}
     )
-    """DeviceClasses to try, in order: at most 8, or 4 with `shares` or `productMemory`. Classes that do not exist in the
-    cluster are skipped. Required."""
+    """DeviceClasses to try, in order: at most 8, or 4 with `shares` or `productMemory`. Classes that do not exist in
+    the cluster are skipped. Required."""
     partition_classes: Annotated[list[DeviceClass], AfterValidator(_check_partitions)] = Field(default_factory=list)
     """Those of `deviceClasses` whose devices are partitions that cannot work together. A request for several devices
     does not use them. Default none."""
