@@ -43,9 +43,9 @@ def test_after_an_overload_the_workers_and_the_memory_are_the_same(
         before, memory = worker_pids(replica), [replica.process.memory()]
         for _ in range(ROUNDS):
             with DryRunLoad(namespace):
-                counts = hostile_peers.in_own_process(hostile_peers.crowd, replica.port, CROWD, SECONDS)
-            # The webhook answers during the overload. How many it answers depends on the machine.
-            assert counts["answered"] > CONNECTIONS, counts
+                counts = hostile_peers.in_own_process(hostile_peers.crowd, replica.port, CROWD, SECONDS, CROWD)
+            # On average each client was answered, however long this machine takes for it.
+            assert counts["answered"] > CROWD, counts
             memory.append(replica.process.memory())
         for _ in range(NORMAL):
             namespace.create(pod(generate_name="after-", annotations=ANNOTATED), dryRun="All")

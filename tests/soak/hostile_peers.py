@@ -32,6 +32,9 @@ RESETS, OTHERS, SILENT, SLOW = 1000, 10, 64, 10
 SLOW_SECONDS = 4.0
 
 
+MAX_CROWD_SECONDS = 120.0
+
+
 def in_own_process(act: Callable[..., Mapping[str, int]], *arguments: object) -> Mapping[str, int]:
     """Runs `act` in its own process and returns its counts."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
@@ -77,13 +80,16 @@ def _attempt(name: str, act: Callable[[], str | None]) -> str:
         return NOT_LISTENING
 
 
-def crowd(port: int, clients: int, seconds: float) -> Mapping[str, int]:
-    """Clients that send reviews without a pause, each over a new connection that they keep for 0.1 seconds."""
+def crowd(port: int, clients: int, seconds: float, answers: int = 0) -> Mapping[str, int]:
+    """Clients that send reviews without a pause, each over a new connection that they keep for 0.1 seconds. They go on
+    after `seconds` until there are more than `answers`, for MAX_CROWD_SECONDS at most."""
     done: Counter[str] = Counter()
-    ends = time.monotonic() + seconds
+    started = time.monotonic()
 
     def review() -> None:
-        while time.monotonic() < ends:
+        while (elapsed := time.monotonic() - started) < seconds or (
+            done["answered"] <= answers and elapsed < MAX_CROWD_SECONDS
+        ):
             try:
                 with _tls(port) as peer:
                     peer.sendall(post_request())
