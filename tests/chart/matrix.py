@@ -84,6 +84,8 @@ NAMES: dict[str, tuple[str, str, Values]] = {
     "longest, with nameOverride": (MAX_RELEASE, MAX_NAMESPACE, {"nameOverride": "x" * 40}),
     "nameOverride": ("gpu", "modelfit", {"nameOverride": "claims"}),
     "fullnameOverride": ("gpu", "modelfit", {"fullnameOverride": "claims"}),
+    "numbers in YAML": ("1e3", "123", {"tests": {"namespace": "456"}}),
+    "booleans in YAML": ("y", "true", {"fullnameOverride": "no"}),
     "longest fullnameOverride": ("gpu", MAX_NAMESPACE, {"fullnameOverride": "c" * 50}),
 }
 """(release, namespace, values)"""

@@ -35,6 +35,7 @@ def test_names_are_consistent(helm: Helm, release: str, namespace: str, extra: V
 def test_names_are_valid_and_short_enough(helm: Helm, release: str, namespace: str, extra: Values) -> None:
     rendered = render(helm, extra, release=release, namespace=namespace)
     for each in rendered.objects:
+        assert isinstance(each["metadata"].get("namespace", ""), str)
         assert DNS_1035_LABEL.fullmatch(each["metadata"]["name"]), each["metadata"]["name"]
         assert len(each["metadata"]["name"]) <= 63
         assert all(len(value) <= 63 for value in each["metadata"]["labels"].values())

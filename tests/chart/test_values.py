@@ -196,6 +196,18 @@ def test_null_renders_or_fails_with_the_name_of_the_value(every_helm: Helm, name
     assert not error or name.rpartition(".")[2] in error
 
 
+@pytest.mark.chart
+def test_null_labels_of_monitoring_are_no_labels(every_helm: Helm) -> None:
+    dashboard: Values = {"enabled": True, "labels": None}
+    monitoring: Values = {"enabled": True, "alerts": {"enabled": True}, "dashboard": dashboard, "labels": None}
+    render(every_helm, {"monitoring": monitoring})
+
+
+@pytest.mark.chart
+def test_a_user_id_of_openshift_is_a_whole_number(every_helm: Helm) -> None:
+    assert "runAsUser: 1000660000\n" in render(every_helm, {"runAsUser": 1000660000}).text
+
+
 def _nested(path: Sequence[str], value: object) -> dict[str, object]:
     return {path[0]: _nested(path[1:], value) if path[1:] else value}
 

@@ -3,7 +3,7 @@
 {{/* Selector of a component's pods. Must not change, because a Deployment's selector is immutable. */}}
 {{- define "modelfit.selector" -}}
 app.kubernetes.io/name: {{ .root.Chart.Name }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 

@@ -22,9 +22,9 @@ labels:
 securityContext:
   runAsNonRoot: true
   {{- with .root.Values.runAsUser }}
-  runAsUser: {{ . }}
-  runAsGroup: {{ . }}
-  fsGroup: {{ . }}
+  runAsUser: {{ int64 . }}
+  runAsGroup: {{ int64 . }}
+  fsGroup: {{ int64 . }}
   {{- end }}
   seccompProfile: {type: RuntimeDefault}
 enableServiceLinks: false
@@ -44,7 +44,7 @@ securityContext:
 {{- define "modelfit.scheduling" -}}
 {{- $values := index .root.Values .component -}}
 {{- with $values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with $values.nodeSelector }}
 nodeSelector:
@@ -72,7 +72,7 @@ apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
   name: {{ include "modelfit.fullname" .root }}-{{ .component }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "modelfit.labels" . | nindent 4 }}
 spec:

@@ -3,8 +3,8 @@
 {{- define "modelfit.admission.common" -}}
 clientConfig:
   service:
-    name: {{ include "modelfit.service.name" .root }}
-    namespace: {{ .root.Release.Namespace }}
+    name: {{ include "modelfit.service.name" .root | quote }}
+    namespace: {{ .root.Release.Namespace | quote }}
     port: {{ .root.Values.service.port }}
     path: {{ .path }}
   {{- if eq .root.Values.certificates.mode "secret" }}
@@ -74,7 +74,7 @@ matchConditions:
 
 {{- define "modelfit.admission.metadata" -}}
 metadata:
-  name: {{ include "modelfit.admission.name" . }}
+  name: {{ include "modelfit.admission.name" . | quote }}
   labels:
     {{- include "modelfit.labels" (dict "root" . "component" "admission") | nindent 4 }}
   {{- $annotations := deepCopy (.Values.admission.annotations | default dict) }}
