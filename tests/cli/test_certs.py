@@ -209,6 +209,8 @@ def test_the_maximum_lifetimes_can_be_issued(modelfit: Run, folder: Path) -> Non
     [
         ("", "no Secret with data"),
         ("[}", "broken YAML"),
+        ('{kind: Secret, data: !!int ""}', "broken YAML"),
+        ("{kind: Secret, data: !!timestamp x}", "broken YAML"),
         ("{kind: ConfigMap, data: {}}", "no Secret with data"),
         ("{kind: Secret}", "no Secret with data"),
         ("{kind: Secret, data: {tls.key: hunter2!}}", "data.tls.key: not base64"),

@@ -51,7 +51,10 @@ INVALID_MANIFESTS = {
     "an infinite number in JSON": b'{"apiVersion": "v1", "kind": "Pod", "a": 1e999}',
     "NaN in JSON": b'{"apiVersion": "v1", "kind": "Pod", "a": NaN}',
     "a number of many digits": b"apiVersion: v1\nkind: Pod\na: " + b"9" * 5000,
+    "a hexadecimal number of many digits": b"apiVersion: v1\nkind: Pod\na: 0x" + b"f" * 6000,
     "deep nesting": b"[" * 20_000,
+    "nesting that a parser allows": POD.encode() + b"x: " + b"{a: " * 200 + b"1" + b"}" * 200,
+    "nesting that a JSON parser allows": b'{"apiVersion": "v1", "kind": "Pod", "x":' + b"[" * 480 + b"]" * 480 + b"}",
     "deep nesting in JSON": b'{"a":' * 20_000 + b"1" + b"}" * 20_000,
     "an object inside itself": b"apiVersion: v1\nkind: Pod\nspec: &a {b: *a}",
     "an unknown alias": b"a: *b",
@@ -244,6 +247,20 @@ def test_an_exempt_pod_is_reported(modelfit: Run) -> None:
     result = modelfit("preview", "-f", "-", stdin=disabled)
     assert result.code == 0
     assert "not injected: the pod is labelled llmfit.ai/inject: disabled" in result.err
+
+
+@pytest.mark.parametrize("config", ["excludedNamespaces: [models]", "includedNamespaces: [other]"])
+def test_a_pod_in_an_excluded_namespace_is_printed_unchanged(modelfit: Run, tmp_path: Path, config: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(config)
+    arguments = ("preview", "-f", "-", "--config", str(path))
+    result = modelfit(*arguments, stdin=POD)
+    assert (result.code, list(yaml.safe_load_all(result.out))) == (0, [yaml.safe_load(POD)])
+    assert result.err == 'modelfit: Pod llama: not injected: the settings exclude the namespace "models"\n'
+    without_fit = modelfit(*arguments, stdin=POD.replace("llmfit.ai/model-fit", "example.com/note"))
+    assert (without_fit.code, without_fit.err) == (0, "")
+    without_namespace = modelfit(*arguments, stdin=POD.replace("  namespace: models\n", ""))
+    assert len(list(yaml.safe_load_all(without_namespace.out))) == 2
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,20 @@ def test_an_explicit_field_below_memory_required_gb_is_used_with_a_warning() -> 
     assert requirements.warnings == ("estimated_vram_gb 8 was used although the fit's memory_required_gb is 10",)
 
 
+@pytest.mark.parametrize("amount", [15, 25])
+def test_no_warning_says_that_total_memory_gb_was_used_beside_an_explicit_field(amount: int) -> None:
+    requirements = parse(fit(vram_gb=amount, memory_required_gb=10, total_memory_gb=20, run_mode="GPU"))
+    assert requirements.gpu_memory == amount
+    below = ("vram_gb 15 was used although the fit's total_memory_gb is 20",)
+    assert requirements.warnings == (below if amount < 20 else ())
+
+
+def test_no_warning_says_that_no_system_memory_is_requested_beside_an_explicit_field() -> None:
+    requirements = parse(fit(ram_gb=8, memory_required_gb=10, run_mode="MoE"))
+    assert amounts(requirements) == (10, 8)
+    assert requirements.warnings == ()
+
+
 def test_an_explicit_field_above_memory_required_gb_is_used_without_a_warning() -> None:
     assert parse(fit(estimated_vram_gb=12, memory_required_gb=10, run_mode="GPU")).warnings == ()
 

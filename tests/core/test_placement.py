@@ -114,6 +114,12 @@ def test_tightest_uses_finer_limits_if_a_class_does_not_exist() -> None:
     assert limits(spec(profile="nvidia-mig", config=TIGHTEST, classes={"gpu.nvidia.com"})) == SEVEN_LIMITS
 
 
+def test_limits_that_round_to_the_same_mebibytes_are_listed_once() -> None:
+    built = spec(fit(vram_gb=0.0625), count="32", config=TIGHTEST)
+    assert limits(built) == ["2Mi", "3Mi", "4Mi", "6Mi", "8Mi", "16Mi", "any"]
+    assert len(set(names(built))) == 7
+
+
 def test_the_name_of_an_alternative_contains_how_it_differs() -> None:
     assert names(spec(count="auto", config=TIGHTEST))[:3] == ["gpu-1-upto-32gi", "gpu-1-any", "gpu-2-upto-16gi"]
     mig = names(spec(profile="nvidia-mig", config=TIGHTEST))

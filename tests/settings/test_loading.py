@@ -154,6 +154,15 @@ def test_contradictions_are_reported_together_with_invalid_values(config_file: C
         ("excludedNamespaces: [A]", 'FILE: excludedNamespaces.0: the text "A"; want lower-case letters, digits'),
         ("workers: 2\nworkers: 3", 'FILE: invalid YAML: duplicate key "workers" at line 2; want '),
         ("- profile", "FILE: a list; want a YAML mapping of settings"),
+        ("{1: a}", "FILE: the key 1; want a YAML mapping of names of settings"),
+        (
+            "profiles: {a: {driver: d, deviceClasses: []}}",
+            "FILE: profiles.a.deviceClasses: a list; want at least 1 item",
+        ),
+        (f"workers: 0x{'f' * 6000}", "FILE: workers: a number of hundreds of digits; want less than or equal to 64"),
+        ('workers: !!int ""', "FILE: invalid YAML; want a YAML file of settings"),
+        ("workers: !!bool x", "FILE: invalid YAML; want a YAML file of settings"),
+        ("workers: !!timestamp x", "FILE: invalid YAML; want a YAML file of settings"),
     ],
 )
 def test_an_error_describes_the_value_as_it_is_written(config_file: ConfigFile, text: str, error: str) -> None:

@@ -115,7 +115,7 @@ FAULTS = (
         "ladder",
         "tightest lists no alternative without an upper bound",
         "webhook/core/claims/alternatives.py",
-        "(*(int(minimum * limit) for limit in limits), None)",
+        "(*dict.fromkeys(int(minimum * limit) for limit in limits), None)",
         "(tuple(int(minimum * limit) for limit in limits) or (None,))",
         ("tests/core/test_placement.py",),
     ),

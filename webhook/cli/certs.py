@@ -32,6 +32,7 @@ from certs.rotation_config import RotationConfig
 from certs.secret_data import State
 from webhook.cli import REFUSED, UsageError, inputs, write_stderr
 from webhook.errors import quote
+from webhook.settings import strict_yaml
 
 MAX_DURATION = 36_500
 """Days, or minutes. 36,500 days are a hundred years; a later end does not fit into a date."""
@@ -165,7 +166,7 @@ def _parse_secret(text: str) -> dict[str, bytes]:
     """The data of a Secret. Raises UsageError, which never contains the input."""
     try:
         document = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except (yaml.YAMLError, *strict_yaml.SCALAR_ERRORS):
         raise UsageError("standard input: broken YAML; want one Secret, as kubectl prints it") from None
     data = document.get("data") if isinstance(document, dict) and document.get("kind") == "Secret" else None
     if not isinstance(data, dict):

@@ -105,9 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _port(text: str) -> int:
-    if not text.isdigit() or not 0 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{quote(text)}; want a number up to 65535; 0 for any free port")
-    return int(text)
+    return inputs.integer(text, 0, 65535)
 
 
 def _lease(text: str) -> tuple[str, str]:

@@ -1,5 +1,6 @@
-"""Reads what commands need: the settings, and a file or standard input."""
+"""Reads what commands need: the settings, a file or standard input, and integers in options."""
 
+import argparse
 import os
 import sys
 from pathlib import Path
@@ -40,6 +41,13 @@ def read_text(path: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{display_name(path)}: not UTF-8 at byte {error.start}; want UTF-8 text") from None
+
+
+def integer(text: str, smallest: int, largest: int) -> int:
+    """The value of an option that is an integer from `smallest` to `largest`, for argparse."""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(largest)) and smallest <= int(text) <= largest):
+        raise argparse.ArgumentTypeError(f"{quote(text)}; want a number from {smallest} to {largest}")
+    return int(text)
 
 
 def display_name(path: str) -> str:

@@ -21,6 +21,12 @@ from webhook.errors import quote
 MAX_NODES = 2_000_000
 """Values in all documents after aliases are expanded. A few hundred bytes of YAML can expand to billions."""
 
+MAX_DEPTH = 200
+"""Levels of nesting. More of them could exhaust the stack when an object is copied or printed."""
+
+MAX_BITS = 1024
+"""Bits of an integer; a JSON number of more is infinite for most decoders."""
+
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "y", "n")
 _WHITESPACE = re.compile(r"[ \t\r\n]*")
 
@@ -58,7 +64,9 @@ class _Loader(yaml.SafeLoader):
         try:
             if kind == "bool":
                 return self.construct_yaml_bool(node)
-            return self.construct_yaml_int(node) if kind == "int" else _number(self.construct_yaml_float(node))
+            return (
+                _integer(self.construct_yaml_int(node)) if kind == "int" else _number(self.construct_yaml_float(node))
+            )
         except (ValueError, KeyError, IndexError):
             raise _error(node, f"{quote(node.value)} is not a JSON {kind}") from None
 
@@ -120,13 +128,15 @@ class _Copier:
     def __init__(self) -> None:
         self._remaining = MAX_NODES
 
-    def copy(self, value: object) -> object:
+    def copy(self, value: object, depth: int = 1) -> object:
+        if depth > MAX_DEPTH:
+            raise _InvalidDocument("nested too deeply")
         self._remaining -= 1
         if self._remaining < 0:
             raise _InvalidDocument(f"more than {MAX_NODES} values after expanding aliases")
         if isinstance(value, dict):
-            return {key: self.copy(child) for key, child in value.items()}
-        return [self.copy(child) for child in value] if isinstance(value, list) else value
+            return {key: self.copy(child, depth + 1) for key, child in value.items()}
+        return [self.copy(child, depth + 1) for child in value] if isinstance(value, list) else value
 
 
 def _parse_json(text: str) -> list[object] | None:
@@ -173,6 +183,13 @@ def _number(value: float) -> int | float:
     if not math.isfinite(value):
         raise ValueError
     return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
+
+
+def _integer(value: int) -> int:
+    """The integer. Raises ValueError if it is so large that Python does not convert it to text."""
+    if value.bit_length() > MAX_BITS:
+        raise ValueError
+    return value
 
 
 def _describe_yaml_error(error: yaml.YAMLError) -> str:

@@ -7,6 +7,8 @@ of its pods is shown. In a cluster, the claim also has the pod as its owner, and
 the last ten characters of its name differ for every pod. If any pod would be
 denied, only the errors are printed.
 
+Pods in a namespace that the settings exclude are shown unchanged.
+
 Objects of other kinds are not shown. If one of them contains an annotation of a
 pod, such as llmfit.ai/model-fit, its path is printed.
 
@@ -29,9 +31,12 @@ from webhook.cli.unread_objects import UnreadObject
 from webhook.core import claims
 from webhook.core.admission import decide, exemptions, json_patch, pods
 from webhook.core.admission.decision import Decision
+from webhook.core.admission.exemptions import InjectedNamespaces
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import device_request
-from webhook.errors import Denied, MalformedCall
+from webhook.errors import Denied, MalformedCall, quote
+from webhook.json_tree import get_object
+from webhook.reasons import Reason
 
 NOT_PREVIEWED = 3
 """Exit code: an annotation of a pod is in an object of a kind that is not previewed."""
@@ -49,12 +54,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints pods and claims. Returns 1, and prints no manifest, if a pod would be denied; 3 if an annotation of a pod
     is in an object of another kind."""
-    config = inputs.load_settings(arguments.config).admission_config()
+    settings = inputs.load_settings(arguments.config)
+    config = settings.admission_config()
+    namespaces = InjectedNamespaces(settings.excluded_namespaces, settings.included_namespaces)
     rendered, others = _render_pods(arguments.files)
     documents: list[object] = []
     denied = False
     counts: Counter[tuple[str | None, str]] = Counter()
     for label, pod in rendered:
+        # Without a namespace in the manifest, `kubectl -n` may name any.
+        if pod.namespace and not namespaces.contains(pod.namespace):
+            documents.append(pod.pod)
+            if exemptions.find_exemption(get_object(pod.pod, "metadata")) is not Reason.NOT_ANNOTATED:
+                write_stderr(
+                    f"modelfit: {label}: not injected: the settings exclude the namespace {quote(pod.namespace)}"
+                )
+            continue
         counts[pod.namespace, pod.origin] += 1
         decision = _decide(label, pod, counts[pod.namespace, pod.origin], config)
         for warning in decision.warnings:

@@ -12,7 +12,6 @@ import argparse
 from pathlib import Path
 
 from webhook.cli import UsageError, inputs
-from webhook.errors import quote
 from webhook.observe import logs
 
 
@@ -55,14 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _port(text: str) -> int:
-    return _number(text, 65535)
+    return inputs.integer(text, 1, 65535)
 
 
 def _workers(text: str) -> int:
-    return _number(text, 64)
-
-
-def _number(text: str, largest: int) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= largest):
-        raise argparse.ArgumentTypeError(f"{quote(text)}; want a number from 1 to {largest}")
-    return int(text)
+    return inputs.integer(text, 1, 64)

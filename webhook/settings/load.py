@@ -20,6 +20,14 @@ from webhook.settings.strict_yaml import InvalidYaml, parse
 
 PREFIX = "MODELFIT_"
 
+MAX_BITS = 1024
+"""Bits of an integer that a message repeats. Python does not convert very large ones to text."""
+
+# What a message of pydantic has around the expected value.
+_EXPECTED_BY_PYDANTIC = re.compile(
+    "^(Value error, |Input should be |(List|Dictionary|String) should have )| after validation, not .*$"
+)
+
 # Variables that Kubernetes sets in every container for a Service named modelfit or modelfit-….
 _SERVICE_LINK = re.compile(r"(_SERVICE_HOST|_SERVICE_PORT(_\w+)?|_PORT|_PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)$")
 
@@ -73,8 +81,13 @@ def _load_file(path: Path) -> dict[str, object]:
         raise InvalidSettings([FieldError(str(path), f"invalid YAML{error}", "a YAML file of settings")]) from None
     if document is None:
         return {}
-    if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
+    if not isinstance(document, dict):
         raise InvalidSettings([FieldError(str(path), _describe(document), "a YAML mapping of settings")])
+    keys = [key for key in document if not isinstance(key, str)]
+    if keys:
+        raise InvalidSettings(
+            [FieldError(str(path), f"the key {_describe(keys[0])}", "a YAML mapping of names of settings")]
+        )
     return document
 
 
@@ -103,6 +116,8 @@ def _describe(value: object) -> str:
         return "a mapping" if isinstance(value, dict) else "a list"
     if value is None or isinstance(value, bool):
         return json.dumps(value)
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        return "a number of hundreds of digits"
     return str(value)[:64]
 
 
@@ -111,7 +126,7 @@ def _expected(detail: ErrorDetails) -> str:
         return PATTERNS[detail["ctx"]["pattern"]]
     if detail["type"] in ("model_type", "dict_type"):
         return "a mapping of settings"
-    return detail["msg"].removeprefix("Value error, ").replace("Input should be", "").strip()
+    return _EXPECTED_BY_PYDANTIC.sub("", detail["msg"]).strip()
 
 
 def _group(key: str) -> type[Group]:

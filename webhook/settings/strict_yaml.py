@@ -5,6 +5,10 @@ import yaml
 from webhook import unique_keys
 from webhook.errors import quote
 
+SCALAR_ERRORS = (ValueError, LookupError, AttributeError, RecursionError)
+"""What PyYAML raises, beside its own errors, for a text that is none of its tag's: an impossible date, `!!int ""`,
+`!!bool x`, `!!timestamp x`; and for very deep nesting."""
+
 
 class InvalidYaml(Exception):
     """The text is not one YAML document. The message is empty or continues "invalid YAML"."""
@@ -30,5 +34,5 @@ def parse(text: str) -> object:
         mark = getattr(error, "problem_mark", None)
         problem = f": {error.problem}" if isinstance(error, yaml.constructor.ConstructorError) else ""
         raise InvalidYaml(f"{problem} at line {mark.line + 1}" if mark else problem) from None
-    except (ValueError, RecursionError):  # an impossible date; very deep nesting
+    except SCALAR_ERRORS:
         raise InvalidYaml from None

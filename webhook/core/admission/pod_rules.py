@@ -113,8 +113,9 @@ def own_claims(containers: Sequence[Container]) -> Iterator[str]:
 
 
 def missing_parts(pod: Pod, containers: Sequence[Container]) -> Iterator[FieldError]:
-    """An error for each part of the injection that the pod lacks. Without the entry it gets no device. Without the
-    label or the annotation the controller creates no claim, and the pod stays pending."""
+    """An error for each part of the injection that the pod lacks. Without the entry or a reference it gets no device.
+    Without the label the controller creates no claim, and the pod stays pending. The annotation tells people the
+    claim."""
     hint = "check that modelfit's MutatingWebhookConfiguration matches this pod, and create it again"
     entry = pods.alias_entry(pod)
     if entry is None:

@@ -31,7 +31,8 @@ _HINT = f"name the container in the annotation {constants.CONTAINERS}"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The chosen containers, at least one, in the order of the rule, and the warnings about the choice."""
+    """The chosen containers in the order of the rule, at least one if `choose` returns it, and the warnings about the
+    choice."""
 
     containers: Sequence[Container]
     warnings: Sequence[str] = ()

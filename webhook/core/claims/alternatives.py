@@ -66,7 +66,8 @@ def list_alternatives(request: DeviceRequest, classes: Collection[str] | None) -
     found: list[Alternative] = []
     for count in request.counts:
         minimum = request.mebibytes_per_device(count)
-        for maximum in (*(int(minimum * limit) for limit in limits), None):
+        # Limits of a few MiB coincide when they are rounded down.
+        for maximum in (*dict.fromkeys(int(minimum * limit) for limit in limits), None):
             for name in existing[count]:
                 found += _variants(request.profile, Alternative(name, count, minimum, maximum, Published.ALL))
     return found

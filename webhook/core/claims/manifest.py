@@ -10,6 +10,9 @@ from webhook.core.claims.device_request import DeviceRequest
 from webhook.core.fits import quantities
 from webhook.core.fits.requirements import ModelRequirements
 
+MAX_MODEL = 253
+"""Characters of the model's name that a claim records."""
+
 
 def build_manifest(
     request: DeviceRequest,
@@ -61,5 +64,5 @@ def _provenance(requirements: ModelRequirements) -> dict[str, str]:
     if requirements.memory_quantity:
         annotations[constants.CLAIM_MEMORY] = requirements.memory_quantity
     if requirements.model:
-        annotations[constants.CLAIM_MODEL] = requirements.model[:253]
+        annotations[constants.CLAIM_MODEL] = requirements.model[:MAX_MODEL]
     return annotations

@@ -8,11 +8,8 @@ from webhook import constants
 from webhook.core.admission_config import AdmissionConfig
 from webhook.core.claims import claim_names, device_request
 from webhook.core.claims.device_request import DeviceRequest
-from webhook.core.claims.manifest import build_manifest
+from webhook.core.claims.manifest import MAX_MODEL, build_manifest
 from webhook.json_tree import get_list, get_object, get_text, is_object
-
-_MAX_MODEL = 253
-"""Characters of the model's name that a claim records."""
 
 
 def find_claim_name(pod: Mapping[str, object]) -> str | None:
@@ -33,7 +30,7 @@ def parse_request(pod: Mapping[str, object], config: AdmissionConfig) -> DeviceR
     requirements = request.requirements
     compact = dataclasses.replace(
         requirements,
-        model=requirements.model and requirements.model[:_MAX_MODEL],
+        model=requirements.model and requirements.model[:MAX_MODEL],
         tensor_parallel=(),
         context=None,
         warnings=(),

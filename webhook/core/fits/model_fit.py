@@ -105,9 +105,7 @@ def _requirements(fit: Fields) -> ModelRequirements:
     divided = run_modes.divide_memory(fit, warnings)
     explicit = _first_gigabytes(fit, model, GPU_MEMORY_KEYS)
     gpu = explicit or _derived_gpu_memory(fit, model, divided, plan, warnings)
-    memory = _first_gigabytes(fit, model, MEMORY_KEYS) or (
-        divided.memory if divided else plan.gigabytes("ram_gb") if plan else None
-    )
+    memory = _first_gigabytes(fit, model, MEMORY_KEYS) or _derived_memory(divided, plan, warnings)
     fit.check_range(gpu)
     fit.check_range(memory)
     if gpu is None:
@@ -116,8 +114,9 @@ def _requirements(fit: Fields) -> ModelRequirements:
             if fit.errors
             else Denied(Reason.NO_GPU_MEMORY_FIGURE, [_no_gpu_memory_error(fit, divided)])
         )
-    if explicit and divided and divided.required and divided.gpu_memory and divided.gpu_memory.value > gpu.value:
-        warnings.append(f"{gpu.key} {gpu.value} was used although the fit's memory_required_gb is {divided.required}")
+    if explicit and divided and divided.gpu_memory and divided.gpu_memory.value > gpu.value:
+        larger = divided.gpu_memory
+        warnings.append(f"{gpu.key} {gpu.value} was used although the fit's {larger.key} is {larger.value}")
     if divided and not explicit and gpu.value == 0 and divided.mode != "cpu_only":
         # 0 means "no GPU", and the pod would start without one.
         fit.errors.append(
@@ -162,6 +161,7 @@ def _derived_gpu_memory(
 ) -> MemoryField | None:
     """The GPU memory without an explicit field, in the precedence above."""
     if divided:
+        warnings += divided.gpu_memory_warnings
         return divided.gpu_memory
     amount = (plan and plan.gigabytes("vram_gb")) or fit.gigabytes("memoryGi")
     if amount:
@@ -174,6 +174,14 @@ def _derived_gpu_memory(
                 warnings.append(f"min_vram_gb is null, so min_ram_gb {fallback.value} is used instead, as in llmfit")
             return fallback
     return None
+
+
+def _derived_memory(divided: RunModeMemory | None, plan: Fields | None, warnings: list[str]) -> MemoryField | None:
+    """The system memory without an explicit field, in the precedence above."""
+    if divided:
+        warnings += divided.memory_warnings
+        return divided.memory
+    return plan.gigabytes("ram_gb") if plan else None
 
 
 def _no_gpu_memory_error(fit: Fields, divided: RunModeMemory | None) -> FieldError:

@@ -11,6 +11,7 @@ llmfit has three spellings: `CPU+GPU` (`fit`, `recommend`, `info`), `cpu_offload
 (`diff` and other serialised output). Case, `_`, `-` and spaces are ignored.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -37,13 +38,14 @@ _EXPECTED = "GPU, TP, MoE, CPU+GPU or CPU"
 @dataclass(frozen=True, slots=True)
 class RunModeMemory:
     """The memory of a row by kind; None if the row does not contain it. `mode` is a name of the table above, `quoted`
-    the row's spelling as messages repeat it."""
+    the row's spelling as messages repeat it. Each list of warnings is for a use of the amount of the same name."""
 
     mode: str
     quoted: str
-    required: Decimal
     gpu_memory: MemoryField | None
     memory: MemoryField | None
+    gpu_memory_warnings: Sequence[str] = ()
+    memory_warnings: Sequence[str] = ()
 
 
 def find_mode(fit: Fields) -> str | None:
@@ -70,33 +72,34 @@ def divide_memory(fit: Fields, warnings: list[str]) -> RunModeMemory | None:
     if required is None:
         return None
     if mode in ("gpu", "tensor_parallel"):
-        return RunModeMemory(mode, quoted, required.value, _resident(fit, required, warnings), None)
+        return _resident(fit, required, mode, quoted)
     if mode == "moe_offload":
-        return RunModeMemory(mode, quoted, required.value, required, _offloaded(fit, warnings))
+        return _offloaded(fit, required, mode, quoted)
     gpu_memory = MemoryField(required.path, Decimal(0)) if mode == "cpu_only" else None
-    return RunModeMemory(mode, quoted, required.value, gpu_memory, required)
+    return RunModeMemory(mode, quoted, gpu_memory, required)
 
 
-def _resident(fit: Fields, required: MemoryField, warnings: list[str]) -> MemoryField:
-    """The GPU memory of a GPU run, where all weights are resident. If the row's total is larger,
-    `memory_required_gb` counts the active experts only, which determine the speed and not the size."""
+def _resident(fit: Fields, required: MemoryField, mode: str, quoted: str) -> RunModeMemory:
+    """A GPU run, where all weights are in GPU memory. If the row's total is larger, `memory_required_gb` counts the
+    active experts only, which determine the speed and not the size."""
     total = fit.gigabytes("total_memory_gb")
-    if total and total.value > required.value:
-        warnings.append(
-            f"total_memory_gb {total.value} was used, not memory_required_gb {required.value}: "
-            "on a GPU run the whole model is resident"
-        )
-        return total
-    return required
+    if total is None or total.value <= required.value:
+        return RunModeMemory(mode, quoted, required, None)
+    warning = (
+        f"total_memory_gb {total.value} was used, not memory_required_gb {required.value}: "
+        "on a GPU run the whole model is resident"
+    )
+    return RunModeMemory(mode, quoted, total, None, gpu_memory_warnings=[warning])
 
 
-def _offloaded(fit: Fields, warnings: list[str]) -> MemoryField | None:
-    """The experts in system RAM. 0 means none; null and an absent key (older llmfit) mean unknown."""
+def _offloaded(fit: Fields, required: MemoryField, mode: str, quoted: str) -> RunModeMemory:
+    """A run with experts in system RAM. 0 means none; null and an absent key (older llmfit) mean unknown."""
     offloaded = fit.gigabytes("moe_offloaded_gb")
-    if offloaded is None:
-        state = "null" if "moe_offloaded_gb" in fit.members else "absent"
-        warnings.append(f"moe_offloaded_gb is {state}, so no system memory is requested for the offloaded experts")
-    return offloaded
+    if offloaded is not None:
+        return RunModeMemory(mode, quoted, required, offloaded)
+    state = "null" if "moe_offloaded_gb" in fit.members else "absent"
+    warning = f"moe_offloaded_gb is {state}, so no system memory is requested for the offloaded experts"
+    return RunModeMemory(mode, quoted, required, None, memory_warnings=[warning])
 
 
 def _normalize(text: str) -> str:
