@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from webhook.backoff import Backoff
 from webhook.cluster import informer
 from webhook.cluster.api import Api
 from webhook.cluster.api_errors import ApiError, ErrorReason
@@ -72,6 +73,7 @@ class RunningInformer:
         self.server = server
         self.changed: list[str] = []
         self.gone: list[str] = []
+        self.gone_but_cached: list[str] = []
         self.errors: list[ErrorReason] = []
         self.stop = threading.Event()
         self.informer = Informer(
@@ -80,7 +82,7 @@ class RunningInformer:
             stop=self.stop,
             strip=strip_spec,
             changed=self.on_changed,
-            gone=lambda obj: self.gone.append(name(obj)),
+            gone=self.on_gone,
             failed=lambda error: self.errors.append(error.reason),
             selectors={"labelSelector": "a=b"},
         )
@@ -90,6 +92,11 @@ class RunningInformer:
         if name(obj) == "a bug":
             raise ZeroDivisionError
         self.changed.append(name(obj))
+
+    def on_gone(self, obj: JsonObject) -> None:
+        self.gone.append(name(obj))
+        if self.informer.get(f"models/{name(obj)}") is not None:
+            self.gone_but_cached.append(name(obj))
 
     def wait_for(self, condition: Callable[[], object]) -> None:
         deadline = time.monotonic() + 20
@@ -161,6 +168,8 @@ def test_an_expired_resource_version_causes_a_list_that_reports_deleted_objects(
     running = run(ScriptedServer([[pod("a"), pod("b")], [pod("b"), pod("c")]], [end, end, Stream()]))
     running.wait_for(lambda: "c" in running.changed)
     assert running.gone == ["a"]
+    # The handler of a deleted object does not find it any more.
+    assert running.gone_but_cached == []
     assert sorted(running.informer.keys()) == ["models/b", "models/c"]
 
 
@@ -213,11 +222,12 @@ def test_stop_does_not_wait_for_the_back_off(run: RunInformer) -> None:
 def test_a_resync_heals_the_cache_after_missed_events(run: RunInformer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The watch reports neither that `a` is deleted nor that `b` is created."""
     monkeypatch.setattr(informer, "RESYNC_SECONDS", 2)
+    # Several watches in each second.
+    monkeypatch.setattr(informer, "BACKOFF", Backoff(first=0.1, maximum=0.1))
     running = run(ScriptedServer([[pod("a")], [pod("b")]], [Stream()]))
-    running.wait_for(lambda: running.server.listed >= 3)
-    assert running.gone == ["a"]
     # `b` is reconciled again with every list.
-    assert running.changed == ["a", "b", "b"]
+    running.wait_for(lambda: running.changed == ["a", "b", "b"])
+    assert running.gone == ["a"]
     assert running.informer.keys() == ["models/b"]
     assert running.errors == []
     assert {query["timeoutSeconds"] for query in running.server.watch_queries} == {"1", "2"}

@@ -11,6 +11,7 @@ import urllib3
 from hypothesis import example, given
 from hypothesis import strategies as st
 from kubernetes.client import ApiClient, Configuration
+from kubernetes.config import ConfigException
 
 from webhook.cluster import api_errors
 from webhook.cluster.api import Api
@@ -156,6 +157,27 @@ def test_discovery_keeps_the_version_after_an_answer_that_is_no_group(answer: ob
         resource.refresh()
     assert resource.version == "v1"
     assert resource._served == ("v1",)
+
+
+def fail_to_load(configuration: Configuration) -> None:
+    raise ConfigException("Token file exists but empty.")
+
+
+def test_credentials_that_cannot_be_read_are_an_api_error() -> None:
+    configuration = Configuration()
+    configuration.refresh_api_key_hook = fail_to_load  # type: ignore[assignment]
+    api = Api(ClientConfig(configuration, fail_to_load, "default"), connections=1, user_agent="test")
+    with pytest.raises(ApiError, match="Token file exists but empty") as raised:
+        api.call("GET", "/version")
+    assert raised.value.reason is ErrorReason.UNAUTHORIZED
+
+
+def test_a_refusal_is_reported_if_there_are_no_other_credentials_to_read() -> None:
+    api = answering_api(FakeResponse(401, b"", {}))
+    api._config._load = fail_to_load
+    with pytest.raises(ApiError, match="HTTP 401") as raised:
+        api.call("GET", "/version")
+    assert raised.value.reason is ErrorReason.UNAUTHORIZED
 
 
 def test_an_answer_that_cannot_be_decoded_is_not_in_the_message() -> None:

@@ -96,6 +96,20 @@ def test_a_deleted_claim_is_created_again(fixture: Fixture) -> None:
     assert fixture.api.calls == [("POST", CLAIMS.format("v1"))] * 2
 
 
+def test_a_claim_whose_deletion_is_reported_before_its_creation_returns_is_created_again(
+    fixture: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = fixture.api.call
+
+    def call_and_delete(method: str, path: str, **options: object) -> JsonObject:
+        response = call(method, path, **options)  # type: ignore[arg-type]
+        fixture.reconciler.claim_deleted(claim())
+        return response
+
+    monkeypatch.setattr(fixture.api, "call", call_and_delete)
+    assert [fixture.reconcile(), fixture.reconcile()] == [CREATED, CREATED]
+
+
 def test_a_recreated_pod_gets_its_own_claim(fixture: Fixture) -> None:
     fixture.reconcile()
     fixture.pods[KEY] = pod(uid="uid-2")
@@ -173,9 +187,9 @@ def test_repeated_failures_of_a_namespace_are_one_log_line_with_a_count(
 def test_an_expectation_expires() -> None:
     now = [100.0]
     expectations = Expectations(lambda: now[0])
-    expectations.add("a", "uid-1")
+    expectations.add("a", "uid-1", since=now[0])
     now[0] += EXPECTATION_SECONDS - 1
-    expectations.add("b", "uid-2")
+    expectations.add("b", "uid-2", since=now[0])
     assert expectations.contains("a", "uid-1")
     assert not expectations.contains("a", "uid-2")
     now[0] += 2

@@ -291,6 +291,19 @@ def test_room_that_is_freed_ends_the_back_off(fixture: Fixture) -> None:
     assert set(fixture.attempts(1)) == set(refused)
 
 
+def test_room_that_is_freed_does_not_begin_a_back_off_that_has_ended() -> None:
+    fixture = Fixture(workers=3)
+    refused = refuse(fixture, 3)
+    fixture.attempts(600)
+    fixture.results.clear()
+    while fixture.attempt() is None:
+        fixture.clock.now += 0.05
+    fixture.queue.end_backoff("big", "QuotaExceeded")
+    assert fixture.queue.namespaces_backing_off == {}
+    # Not one at a time.
+    assert len({fixture.queue.get(timeout=0), fixture.queue.get(timeout=0)} & {*refused}) == 2
+
+
 def test_room_that_is_freed_again_and_again_causes_few_attempts(fixture: Fixture) -> None:
     refuse(fixture, 1000)
     fixture.attempts(600)

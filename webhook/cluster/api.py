@@ -143,7 +143,7 @@ class Api:
         url = self._host + path + ("?" + urlencode(query, errors="replace") if query else "")
         headers = {"Accept": accept, "Content-Type": content_type, "User-Agent": self._user_agent}
         for is_last_attempt in (False, True):
-            authorization = self._config.authorization()
+            authorization = self._authorization()
             all_headers = {**headers, "Authorization": authorization} if authorization else headers
             response = self._send_once(method, url, all_headers, body, read_seconds)
             if response.status < 300:
@@ -153,9 +153,24 @@ class Api:
             except Exception as cause:
                 error = api_errors.from_exception(cause, self._host)
             is_unauthorized = error.reason is ErrorReason.UNAUTHORIZED
-            if is_last_attempt or not is_unauthorized or not self._config.renew(authorization):
+            if is_last_attempt or not is_unauthorized or not self._renew(authorization):
                 raise error
         raise AssertionError("unreachable")
+
+    def _authorization(self) -> str | None:
+        """The Authorization header. Raises ApiError if the credentials cannot be read."""
+        try:
+            return self._config.authorization()
+        except Exception as error:
+            raise ApiError(ErrorReason.UNAUTHORIZED, f"they cannot be read: {error}") from error
+
+    def _renew(self, refused: str | None) -> bool:
+        """Whether there are other credentials than the refused ones."""
+        try:
+            return self._config.renew(refused)
+        except Exception:
+            # The loaders do not wrap errors. The refusal is reported.
+            return False
 
     def _send_once(
         self, method: str, url: str, headers: Mapping[str, str], body: object, read_seconds: float

@@ -100,6 +100,9 @@ class Informer:
             # Registered first, so that `changed` gets a stripped object.
             self._informer.add_event_handler(event_type, _log_exceptions(strip))
             self._informer.add_event_handler(event_type, _log_exceptions(changed))
+        # After a list SharedInformer reports what is gone before it updates the cache: the pod that is to get another
+        # claim would still find the old one.
+        self._informer.add_event_handler(DELETED, self._informer.cache._remove)
         self._informer.add_event_handler(DELETED, _log_exceptions(gone))
         self._informer.add_event_handler(ERROR, _log_exceptions(self._on_error))
 

@@ -113,11 +113,13 @@ class CertificateReconciler:
         """Why the API server would not trust the webhook, or why this cannot be repaired; empty if there is no problem.
         As of the last reconcile, at the current time."""
         what = "the webhook's certificate"
-        if self._error is not None and not self._error.is_transient:
-            return f"{what}: {self._error}"
-        if self._observed is None:
+        # Read once each: the reconciler's thread replaces them.
+        error, observed = self._error, self._observed
+        if error is not None and not error.is_transient:
+            return f"{what}: {error}"
+        if observed is None:
             return f"{what}: not reconciled yet"
-        data, bundles = self._observed
+        data, bundles = observed
         at = self.clock()
         chain, key = data.get(secret_data.LEAF, b""), data.get(secret_data.LEAF_KEY, b"")
         clients = {what: data.get(secret_data.BUNDLE, b"")} | {

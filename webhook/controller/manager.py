@@ -19,15 +19,13 @@ from webhook.controller.injected_namespaces import InjectedNamespacesLister
 from webhook.controller.pod_reconciler import Listers, PodReconciler
 from webhook.controller.results import Result
 from webhook.controller.uninjected_pods import UNFINISHED, UninjectedPodScanner
+from webhook.controller.version_discovery import VersionDiscovery
 from webhook.controller.work_queue import WorkQueue
 from webhook.core.admission.exemptions import InjectedNamespaces
 from webhook.core.admission_config import AdmissionConfig
 from webhook.json_tree import JsonObject, get_object
 from webhook.observe.log_throttle import LogThrottle
 
-DISCOVERY_SECONDS = 60.0
-"""Seconds between API discoveries. A closed watch starts one at once, because an upgraded API server closes its
-watches; a failed discovery is repeated every second."""
 STOP_SECONDS = 1.0
 """Seconds that the workers have at the end to finish their calls."""
 
@@ -62,10 +60,10 @@ class Controller:
         """`certificates` is None unless the controller maintains the webhook's certificate."""
         self._api, self._options, self._certificates = api, options, certificates
         self._stop = threading.Event()
-        self._rediscover = threading.Event()
         self._queue = WorkQueue(options.workers)
         self._throttle = LogThrottle()
         self._resource = ResourceApi(api)
+        self._discovery = VersionDiscovery(self._resource)
         recorder = Recorder(api, options.identity)
         excluded_namespaces = options.excluded_namespaces | {options.namespace}
         configured_namespaces = InjectedNamespaces(excluded_namespaces, options.included_namespaces)
@@ -101,7 +99,7 @@ class Controller:
         if options.leader_election:
             lock = LeaseLock(api, options.namespace, options.lease, options.identity)
             self._elector = LeaderElector(lock, self._stop, self._leadership_changed, self._election_failed)
-        loops = [("discovery", self._discover), ("uninjected pod scanner", self._scan)]
+        loops = [("discovery", lambda: self._discovery.run(self._stop)), ("uninjected pod scanner", self._scan)]
         if certificates is not None:
             loops.append(("certificates", lambda: certificates.run(self._stop, lambda: self._elector.is_leader)))
         loops += [(f"worker {number}", self._work) for number in range(options.workers)]
@@ -127,7 +125,7 @@ class Controller:
         """Stops writing at once, releases the lease, and ends all threads that it can within two seconds. A thread in a
         call to an API server that does not respond ends with the process."""
         self._stop.set()
-        self._rediscover.set()
+        self._discovery.wake()
         self._wake_certificates()
         self._queue.close()
         deadline = time.monotonic() + STOP_SECONDS
@@ -217,7 +215,7 @@ class Controller:
 
     def _watch_closed(self, error: ApiError) -> None:
         controller_metrics.count_api_failure(error.reason)
-        self._rediscover.set()
+        self._discovery.wake()
         if not self._stop.is_set():
             _log.warning("watch closed", extra={"fields": {"reason": error.reason, "error": error.message}})
 
@@ -250,31 +248,6 @@ class Controller:
                 _log.exception("pod reconcile failed", extra={"fields": {"pod": key, "count": count}})
         finally:
             self._queue.done(key, result)
-
-    def _discover(self) -> None:
-        """Keeps the API version up to date."""
-        while not self._stop.is_set():
-            self._rediscover.clear()
-            self._rediscover.wait(DISCOVERY_SECONDS if self._refresh_version() else 1.0)
-            # Watches that are closed together, or often, cause few discoveries.
-            self._stop.wait(0.1)
-
-    def _refresh_version(self) -> bool:
-        """Whether the API server answered, and serves a version that modelfit supports."""
-        try:
-            changed = self._resource.refresh()
-        except ApiError as error:
-            controller_metrics.count_api_failure(error.reason)
-            _log.warning("API discovery failed", extra={"fields": {"error": str(error)}})
-            return False
-        except Exception:
-            controller_metrics.count_api_failure(ErrorReason.UNEXPECTED)
-            _log.exception("API discovery failed")
-            return False
-        if changed:
-            fields = {"version": self._resource.version, "problem": self._resource.problem}
-            _log.info("resource.k8s.io version changed", extra={"fields": fields})
-        return self._resource.version is not None
 
     def _scan(self) -> None:
         while not self._stop.is_set():

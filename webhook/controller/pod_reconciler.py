@@ -1,6 +1,7 @@
 """Reconciles one pod: carries out its ClaimAction. Idempotent."""
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -90,17 +91,17 @@ class PodReconciler:
             self._api.call("POST", self._resource.path("resourceclaims", namespace), body=body, accept=METADATA)
         except ApiError as error:
             if error.reason is ErrorReason.ALREADY_EXISTS:
-                return self._compare_existing(pod, claim_key)
+                return self._compare_existing(pod, claim_key, started)
             return self._fail(pod, error)
         controller_metrics.observe_create(time.monotonic() - started)
         controller_metrics.count_reconcile(ClaimResult.CLAIM_CREATED)
-        self._expectations.add(claim_key, _uid(pod))
+        self._expectations.add(claim_key, _uid(pod), started)
         fields = {**namespace_and_name(get_object(pod, "metadata")), "claim": name}
         _log.info("created ResourceClaim", extra={"fields": fields})
         self._warn(pod, claim)
         return Result(created=True)
 
-    def _compare_existing(self, pod: Mapping[str, object], claim_key: str) -> Result:
+    def _compare_existing(self, pod: Mapping[str, object], claim_key: str, started: float) -> Result:
         """Reads the existing claim of that name: it is this pod's, and the watch has not reported it yet, or another
         owner's."""
         namespace, _, name = claim_key.partition("/")
@@ -111,7 +112,7 @@ class PodReconciler:
             return self._fail(pod, error)
         claim = get_object(existing, "metadata")
         if object_metadata.is_owned_by(claim, get_object(pod, "metadata")):
-            self._expectations.add(claim_key, _uid(pod))
+            self._expectations.add(claim_key, _uid(pod), started)
             return self._report(pod, ClaimAction(ClaimResult.CLAIM_PRESENT))
         return self._report(pod, action_for_name_conflict(claim, pod))
 
@@ -179,19 +180,32 @@ class Expectations:
         self._lock = threading.Lock()
         self._created: dict[str, tuple[str, float]] = {}
         """Claim key to pod uid and time, in order of creation."""
+        self._deleted: dict[str, float] = {}
+        """Claim key to time of its deletion, in order. The watch may report it before the call that created the claim
+        returns."""
 
-    def add(self, claim: str, uid: str) -> None:
+    def add(self, claim: str, uid: str, since: float) -> None:
+        """The claim exists, unless it was deleted after `since`, when the call began."""
         with self._lock:
+            if self._deleted.get(claim, -math.inf) >= since:
+                return
             self._created.pop(claim, None)
             self._created[claim] = (uid, self._clock())
-            while self._clock() - next(iter(self._created.values()))[1] > EXPECTATION_SECONDS:
+            while self._is_old(next(iter(self._created.values()))[1]):
                 del self._created[next(iter(self._created))]
 
     def contains(self, claim: str, uid: str) -> bool:
         with self._lock:
             owner, at = self._created.get(claim, ("", 0.0))
-            return owner == uid and self._clock() - at <= EXPECTATION_SECONDS
+            return owner == uid and not self._is_old(at)
 
     def delete(self, claim: str) -> None:
         with self._lock:
             self._created.pop(claim, None)
+            self._deleted.pop(claim, None)
+            self._deleted[claim] = self._clock()
+            while self._is_old(next(iter(self._deleted.values()))):
+                del self._deleted[next(iter(self._deleted))]
+
+    def _is_old(self, at: float) -> bool:
+        return self._clock() - at > EXPECTATION_SECONDS

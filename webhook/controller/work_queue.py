@@ -116,9 +116,10 @@ class WorkQueue:
         """The reason for which the namespace backs off may have passed."""
         with self._condition:
             keys = self._namespaces.get(namespace)
-            if keys is not None and reason in keys.refused:
+            if keys is not None and reason in keys.refused and keys.refused[reason].failures:
                 keys.refused[reason].failures = 1
                 self._try_soon((keys.new, keys.due, keys.refused[reason]))
+                self._condition.notify()
 
     def clear(self) -> None:
         """Drops all queued and delayed keys, and ends all back-offs."""
