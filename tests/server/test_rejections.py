@@ -111,6 +111,17 @@ def test_an_api_servers_review_that_is_too_large_is_denied_with_its_uid(client: 
     assert f"larger than {MAX_BYTES} bytes" in response["status"]["message"]
 
 
+def test_a_review_that_is_too_large_is_logged_like_others(
+    client: Client, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.INFO, "modelfit.admission")
+    body = json.dumps(review_in_api_server_order(), separators=(",", ":")).ljust(2 * MAX_BYTES)
+    client.post("/mutate", data=body, content_type=JSON)
+    line = json.loads(capsys.readouterr().err)
+    fields = {name: line[name] for name in ("msg", "uid", "webhook", "allowed", "reason")}
+    assert list(fields.values()) == ["review", builders.UID, "mutate", False, "PodTooLarge"]
+
+
 def review_in_api_server_order() -> builders.Json:
     body = builders.body(builders.pod())
     return {key: body[key] for key in ("kind", "apiVersion", "request")}

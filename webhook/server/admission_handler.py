@@ -101,6 +101,9 @@ class AdmissionHandler:
         error = FieldError("request", message, "an object that the cluster can store", "make the object smaller")
         decision = Decision.deny(Denied(Reason.POD_TOO_LARGE, [error]))
         admission_metrics.count_review(self._webhook, "", False, decision.reason, 0.0)
+        if _log.isEnabledFor(logging.INFO) and (suppressed := self._log_rate.allow()) is not None:
+            fields = {"uid": uid, "webhook": self._webhook, "allowed": False, "reason": decision.reason.value}
+            logs.info(_log, "review", fields | ({"suppressed": suppressed} if suppressed else {}))
         return HttpResponse(200, orjson.dumps(review.build_response(uid, decision)))
 
     def _log_fields(self, parsed: Review, decision: Decision, seconds: float, suppressed: int) -> dict[str, object]:
