@@ -54,7 +54,7 @@ class Settings(Group):
     max_connections: int = Field(default=1024, ge=16, le=65536)
     """Open connections of one worker, idle ones included. Further connections wait to be accepted. Default 1024."""
     max_review_mebibytes: int = Field(default=8, ge=1, le=64)
-    """Size limit of an AdmissionReview in MiB. A larger one gets HTTP 413. An API server sends at most about 7 MiB. The
+    """Size limit of an AdmissionReview in MiB. A larger one is denied. An API server sends at most about 7 MiB. The
     reviews that a worker reads at the same time may take up to 32 times this limit in memory. Default 8."""
     keep_alive_seconds: int = Field(default=120, ge=1, le=3600)
     """Seconds until an idle connection is closed. The default is longer than the API server's own timeout (90), so that
