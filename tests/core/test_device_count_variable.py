@@ -41,6 +41,17 @@ def test_a_variable_that_the_pod_sets_itself_is_kept() -> None:
     assert variables(admitted(split("2", env=mine), WITH_VARIABLE)) == mine
 
 
+def test_another_number_that_the_pod_sets_is_kept_with_a_warning() -> None:
+    once = admitted(split("2"), WITH_VARIABLE)
+    assert mutate(once, WITH_VARIABLE).warnings == ()
+    once["metadata"]["annotations"]["llmfit.ai/device-count"] = "4"
+    once["metadata"]["name"] = "copy"
+    decision = mutate(once, WITH_VARIABLE)
+    assert variables(patched(once, decision)) == [{"name": "TENSOR_PARALLEL_SIZE", "value": "2"}]
+    expected = 'spec.containers[0].env[0]: TENSOR_PARALLEL_SIZE is "2", but the number of devices is 4; it is kept'
+    assert expected in decision.warnings
+
+
 def test_with_auto_nothing_is_told_but_that() -> None:
     decision = mutate(split("auto"), WITH_VARIABLE)
     assert variables(patched(split("auto"), decision)) is None

@@ -120,6 +120,9 @@ def plan_injection(review: Review, pod: Pod, config: AdmissionConfig) -> Injecti
     if config.device_count_variable and len(devices.counts) > 1:
         warnings.append(f"{config.device_count_variable} is not set: the scheduler chooses among the device counts")
     containers = choice.containers
+    env = _device_count_env(devices, config)
+    if env:
+        warnings += pod_rules.other_device_count(containers, *env)
     if config.memory_requests == "ignore" or not containers:
         return InjectionPlan(devices, containers, warnings)
     existing = pod_rules.existing_memory_requests(pod, containers[0])

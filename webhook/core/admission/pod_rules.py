@@ -203,6 +203,18 @@ def ignored_device_count(pod: Pod) -> Iterator[str]:
         yield f"{annotation_path(constants.DEVICE_COUNT)} does nothing: the model needs no GPU"
 
 
+def other_device_count(containers: Sequence[Container], variable: str, count: str) -> Iterator[str]:
+    """A warning for each container that sets the variable for the number of devices to another value, as a copy of a
+    pod does after its device count has changed. The patch keeps the value."""
+    for container in containers:
+        for index, entry in enumerate(container.environment):
+            if isinstance(entry, dict) and entry.get("name") == variable:
+                value = entry.get("value")
+                if isinstance(value, str) and value != count:
+                    field = f"{container.field}.env[{index}]"
+                    yield f"{field}: {variable} is {quote(value)}, but the number of devices is {count}; it is kept"
+
+
 def existing_memory_requests(pod: Pod, container: Container) -> list[tuple[str, object]]:
     """Path and amount of each memory request and limit of the container and of the pod. A limit without a request is
     one too: the API server copies it."""
