@@ -6,6 +6,7 @@ import pytest
 
 from tests.core.builders import CLAIM, REMOVED, Json, admitted, container, mutate, pod
 from webhook.core.admission.known_sidecars import SIDECARS, Sidecar
+from webhook.core.admission_config import AdmissionConfig
 from webhook.reasons import Reason
 
 DEFAULT = "kubectl.kubernetes.io/default-container"
@@ -150,6 +151,16 @@ def test_a_container_listed_twice_gets_one_reference() -> None:
 def test_a_container_and_an_init_container_may_share_a_name() -> None:
     target = pod_with("twin", "twin", {LISTED: "twin"})
     assert mutate(target).allowed
+
+
+def test_a_reference_of_the_user_chooses_its_container_and_the_second_call_agrees() -> None:
+    config = AdmissionConfig(device_count_variable="GPUS")
+    referencing = container("other", resources={"claims": [{"name": "modelfit"}]})
+    once = admitted(pod(containers=[container(image="vllm/vllm-openai"), referencing]), config)
+    server, other = once["spec"]["containers"]
+    assert "resources" not in server
+    assert other["env"] == [{"name": "GPUS", "value": "1"}]
+    assert mutate(once, config).patch == ()
 
 
 def test_an_ephemeral_container_cannot_be_listed() -> None:

@@ -1,7 +1,7 @@
 """Chooses the containers that get the claim. The first rule that applies decides:
 
 1. llmfit.ai/containers                       the names in it, init containers included
-2. a container that references the claim      the pod was injected before
+2. a container that references the claim      the pod was injected before, or its author wrote the reference
 3. kubectl.kubernetes.io/default-container    kubectl's annotation for the main container
 4. the only container
 5. the only one that is no known sidecar      other webhooks insert theirs, often at index 0
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from webhook import constants
-from webhook.core.admission import known_sidecars, model_servers, pods
+from webhook.core.admission import known_sidecars, model_servers
 from webhook.core.admission.pods import Container, Pod
 from webhook.core.claims.device_request import annotation_path
 from webhook.errors import Denied, FieldError, quote, quote_all
@@ -45,10 +45,9 @@ def choose(pod: Pod, use_first: bool = False) -> Choice:
     if listed is not None:
         names = [name for part in listed.split(",") if (name := part.strip())]
         return Choice(_find(names, all_containers, annotation_path(constants.CONTAINERS), listed))
-    if pods.alias_entry(pod) is not None:
-        injected = [container for container in all_containers if references_claim(container)]
-        if injected:
-            return Choice(injected)
+    referencing = [container for container in all_containers if references_claim(container)]
+    if referencing:
+        return Choice(referencing)
     default = pod.annotations.get(constants.DEFAULT_CONTAINER)
     if default and not _is_set_by_istio(pod, default):
         (container,) = _find([default], all_containers, annotation_path(constants.DEFAULT_CONTAINER), default)
