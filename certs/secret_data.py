@@ -31,6 +31,7 @@ PRIVATE_KEYS = frozenset({LEAF_KEY, CA_KEY, NEXT_CA_KEY})
 """A server needs LEAF_KEY only."""
 
 _TRUSTED_SINCE, _SWITCHED_AT = "trustedSince", "switchedAt"
+_MAX_YEAR = 9000
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ def _parse_phases(text: bytes, faults: list[str]) -> tuple[datetime | None, date
         if not isinstance(phases, dict):
             raise TypeError
         return _parse_time(phases.get(_TRUSTED_SINCE)), _parse_time(phases.get(_SWITCHED_AT))
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, RecursionError, OverflowError):
         want = f"want a JSON object with the times {_TRUSTED_SINCE} and {_SWITCHED_AT}"
         faults.append(f"{PHASES}: cannot be read; {want}")
         return None, None
@@ -158,6 +159,7 @@ def _parse_time(value: str | None) -> datetime | None:
     if value is None:
         return None
     time = datetime.fromisoformat(value)
-    if time.tzinfo is None:
+    # A propagation time can be added to it.
+    if time.tzinfo is None or time.year > _MAX_YEAR:
         raise ValueError
     return time.astimezone(UTC)

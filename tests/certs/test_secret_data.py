@@ -42,8 +42,8 @@ def test_times_are_kept_to_the_microsecond_and_accepted_in_any_time_zone() -> No
 @pytest.mark.parametrize(
     "text",
     [b"garbage", b"[]", b"\xff", b'{"switchedAt": 5}', b'{"switchedAt": "yesterday"}', b'{"switchedAt": "2026-03-01"}',
-     b"[" * 100_000],
-    ids=["garbage", "list", "not UTF-8", "number", "not a time", "no time zone", "deep"],
+     b"[" * 100_000, b'{"switchedAt": "0001-01-01T00:00:00+14:00"}', b'{"switchedAt": "9999-12-31T00:00:00Z"}'],
+    ids=["garbage", "list", "not UTF-8", "number", "not a time", "no time zone", "deep", "first year", "last year"],
 )  # fmt: skip
 def test_unreadable_times_are_unknown_times(text: bytes) -> None:
     state, faults = secret_data.parse({**secret_data.dump(SWITCHED), "state.json": text})

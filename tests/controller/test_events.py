@@ -7,6 +7,7 @@ import pytest
 from tests.controller.sample_metadata import pod_metadata
 from tests.controller.scripted_api import ScriptedApi
 from webhook.cluster.api_errors import ApiError, ErrorReason
+from webhook.controller import controller_metrics
 from webhook.controller.events import (
     BURST,
     MAX_NAMESPACES,
@@ -17,7 +18,16 @@ from webhook.controller.events import (
     Recorder,
     build_event,
 )
+from webhook.controller.results import ClaimResult
 
+NOT_REASONS = {
+    ClaimResult.CLAIM_CREATED,
+    ClaimResult.CLAIM_PRESENT,
+    ClaimResult.NOTHING_TO_DO,
+    # The reason is that of the denial.
+    ClaimResult.MODEL_FIT_UNUSABLE,
+}
+"""Results that are not the reason of an Event."""
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 EVENTS = "/api/v1/namespaces/models/events"
 
@@ -158,3 +168,8 @@ def test_a_long_message_is_truncated_to_the_limit_of_events(clock: Clock) -> Non
     api = ScriptedApi()
     Recorder(api.api, "host", clock).warn(pod_metadata(), "Forbidden", "é" * 5000)
     assert len(str(api.bodies[0]["message"]).encode()) <= 1024
+
+
+@pytest.mark.parametrize("reason", sorted({*ClaimResult} - NOT_REASONS))
+def test_the_count_of_a_reason_exists_from_the_start(reason: ClaimResult) -> None:
+    assert f'modelfit_events_total{{reason="{reason}",result="written"}} ' in controller_metrics.exposition().decode()

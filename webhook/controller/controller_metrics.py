@@ -74,6 +74,16 @@ _CA_BUNDLE_PATCHES = Counter(
 )
 
 
+EVENT_RESULTS = (
+    ClaimResult.CLAIM_NAME_TAKEN,
+    ClaimResult.MODEL_FIT_MISSING,
+    ClaimResult.MEMORY_LIMIT_TOO_LOW,
+    ClaimResult.DUPLICATE_DEVICE_REQUEST,
+    ClaimResult.DEVICE_CLASS_MISSING,
+    ClaimResult.NOT_INJECTED,
+)
+"""The results that are the reason of an Event."""
+
 NAMESPACE_REASONS = (
     *(reason for reason in ErrorReason if reason.scope is Scope.NAMESPACE),
     # A webhook that the API server cannot call: see `ApiError.scope`.
@@ -162,8 +172,7 @@ def _create_series() -> None:
         _NAMESPACES.labels(namespace_reason)
     for result in (*ClaimResult, *ErrorReason):
         _RECONCILES.labels(result)
-    claim_reasons = (ClaimResult.CLAIM_NAME_TAKEN, ClaimResult.DEVICE_CLASS_MISSING)
-    for reason in (*claim_reasons, *sorted(DENIAL_REASONS), *(reason for reason in ErrorReason if reason.reported)):
+    for reason in (*EVENT_RESULTS, *sorted(DENIAL_REASONS), *(reason for reason in ErrorReason if reason.reported)):
         _EVENTS.labels(reason, "written")
     for action in (action for action in Action if action is not Action.KEEP):
         _CERTIFICATE_CHANGES.labels(action)
