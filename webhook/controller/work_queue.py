@@ -1,8 +1,8 @@
 """A work queue of keys `namespace/name`: each is queued at most once and processed by one worker at a time, as in
 client-go's workqueue. In addition it is fair over namespaces, and a namespace backs off as a whole.
 
-- Namespaces with ready keys take turns, and keys that were never tried come before retries: see `ReadyFlows`. One
-  namespace never has all workers.
+- Namespaces with ready keys take turns, and keys that were never tried come before retries: see `ReadyFlows`. Of
+  several workers, one namespace never has all.
 - A key that fails for a reason of the server is retried with a back-off of its own. One that fails for a reason of its
   pod too, and the more of them a namespace has, the longer.
 - A failure for a reason of the namespace makes its keys wait: see `namespace_keys.Flow`.
