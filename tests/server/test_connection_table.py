@@ -76,7 +76,37 @@ def test_of_idle_connections_with_a_review_the_address_with_the_most_loses_one()
     assert evict_for(table, Peer()) is flood[0]
 
 
-def test_a_request_in_progress_is_never_closed() -> None:
+def test_a_stalled_request_is_closed_before_idle_connections_that_carried_a_review() -> None:
+    table: ConnectionTable[Peer] = ConnectionTable(MAX_CONNECTIONS)
+    api_server = Peer("10.0.0.2", is_idle=True, has_served_review=True, phase_started_at=1.0)
+    stalled = [Peer(phase_started_at=3.0 + at) for at in range(CAPACITY - 1)]
+    fill(table, api_server, *stalled)
+    assert evict_for(table, Peer(phase_started_at=100.0)) is stalled[0]
+
+
+def test_a_stalled_request_after_a_review_counts_like_an_idle_connection() -> None:
+    table: ConnectionTable[Peer] = ConnectionTable(MAX_CONNECTIONS)
+    api_server = Peer("10.0.0.2", is_idle=True, has_served_review=True, phase_started_at=1.0)
+    stalled = [Peer(has_served_review=True, phase_started_at=3.0 + at) for at in range(CAPACITY - 1)]
+    fill(table, api_server, *stalled)
+    assert evict_for(table, Peer(phase_started_at=100.0)) is stalled[0]
+
+
+def test_an_idle_connection_that_carried_a_review_waits_for_requests_to_stall() -> None:
+    for has_served_review in (False, True):
+        table: ConnectionTable[Peer] = ConnectionTable(MAX_CONNECTIONS)
+        api_server = Peer("10.0.0.2", is_idle=True, has_served_review=True)
+        flood = [Peer(has_served_review=has_served_review, phase_started_at=5.0) for _ in range(CAPACITY - 1)]
+        fill(table, api_server, *flood)
+        newest = Peer("10.0.0.2", phase_started_at=5.5)
+        assert evict_for(table, newest) is None
+        assert table.find_surplus(5.9) is None
+        assert table.find_surplus(6.1) is flood[0]
+        table.discard(flood[0])
+        assert table.find_surplus(6.1) is None
+
+
+def test_a_request_in_its_first_second_is_not_closed() -> None:
     table: ConnectionTable[Peer] = ConnectionTable(MAX_CONNECTIONS)
     fill(table, *(Peer() for _ in range(CAPACITY)))
-    assert evict_for(table, Peer("10.0.0.2")) is None
+    assert evict_for(table, Peer("10.0.0.2", phase_started_at=1.0)) is None

@@ -28,6 +28,21 @@ def test_unfinished_handshakes_do_not_keep_others_out(launcher: Launcher) -> Non
         assert evicted(server) >= FLOOD - MAX_CONNECTIONS
 
 
+def test_stalled_requests_do_not_keep_others_out(launcher: Launcher) -> None:
+    launcher.prelude = f"{NO_TIME_LIMITS_WHEN_CROWDED}; limits.STALLED_SECONDS = 0.05"
+    with launcher.serving(settings=SETTINGS) as server:
+        api_server = server.client()
+        post_review(api_server)
+        peers = []
+        for _ in range(FLOOD):
+            peers.append(server.tls())
+            peers[-1].sendall(b"P")
+        for _ in range(20):
+            post_review(server.client())
+        post_review(api_server)
+        assert evicted(server) >= FLOOD - MAX_CONNECTIONS
+
+
 def test_idle_connections_that_carried_no_review_do_not_keep_others_out(launcher: Launcher) -> None:
     launcher.prelude = NO_TIME_LIMITS_WHEN_CROWDED
     with launcher.serving(settings=SETTINGS) as server:

@@ -1,17 +1,22 @@
 """The open connections of a worker, and which of them to close so that others can be accepted.
 
-A peer that opens connections and never completes a handshake must not keep the API server out. Close, in this order:
+A peer that opens connections and never completes a handshake or a request must not keep the API server out. Close, in
+this order:
 
-    1. an unfinished handshake: the oldest of the peer address that has the most
-    2. an idle connection that has never carried a review: the one idle longest
-    3. an idle connection: the one idle longest, of the peer address that has the most connections
+    1. a stalled request on a connection that has never carried a review: the one stalled longest
+    2. an unfinished handshake: the oldest of the peer address that has the most
+    3. an idle connection that has never carried a review: the one idle longest
+    4. any other idle or stalled connection: the longest, of the peer address that has the most connections
 
-The API server's connections are thus the last to go. Connections with a request in progress are never closed.
+The API server's connections are thus the last to go. A request or response is stalled after limits.STALLED_SECONDS;
+before that, its connection is not closed. The fourth kind is closed only if all connections have carried a review.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Generic, Protocol, TypeVar
+
+from webhook.server import limits
 
 
 class Evictable(Protocol):
@@ -69,21 +74,51 @@ class ConnectionTable(Generic[C]):
 
     def find_evictable(self, newest: C) -> C | None:
         """The connection to close after `newest` was accepted; None if there is room, or all have a request in
-        progress."""
+        progress that is not stalled."""
         own = self._handshakes.get(newest.peer_address, {})
         if len(own) > self._max_handshakes_per_address:
             return next(iter(own))
         if len(self._connections) <= self._capacity:
             return None
+        stalled = self._find_stalled(newest.phase_started_at)
+        if stalled is not None:
+            return stalled
         if self._handshakes:
             most = max(self._handshakes.values(), key=len)
             oldest = next(iter(most))
             if oldest is not newest:
                 return oldest
-        idle = [each for each in self._connections if each.is_idle]
-        unused = [each for each in idle if not each.has_served_review]
-        if not unused and idle:
-            per_address = Counter(each.peer_address for each in self._connections)
-            address = max((each.peer_address for each in idle), key=lambda each: per_address[each])
-            unused = [each for each in idle if each.peer_address == address]
-        return min(unused, key=lambda each: each.phase_started_at, default=None)
+        return self._find_waiting(newest.phase_started_at)
+
+    def find_surplus(self, now: float) -> C | None:
+        """The connection to close at the time `now` because there are too many, handshakes apart; else None. Without
+        it, requests that were not stalled when they were accepted would fill the worker until they time out."""
+        if len(self._connections) <= self._capacity:
+            return None
+        return self._find_stalled(now) or self._find_waiting(now)
+
+    def _find_stalled(self, now: float) -> C | None:
+        return _longest(each for each in self._complete() if not each.has_served_review and _is_stalled(each, now))
+
+    def _find_waiting(self, now: float) -> C | None:
+        complete = self._complete()
+        unused = [each for each in complete if not each.has_served_review]
+        if unused or not complete:
+            return _longest(each for each in unused if each.is_idle)
+        per_address = Counter(each.peer_address for each in complete)
+        address = max(per_address, key=lambda each: per_address[each])
+        own = [each for each in complete if each.peer_address == address]
+        return _longest(each for each in own if each.is_idle or _is_stalled(each, now))
+
+    def _complete(self) -> list[C]:
+        """The connections with a complete handshake."""
+        handshakes = {each for group in self._handshakes.values() for each in group}
+        return [each for each in self._connections if each not in handshakes]
+
+
+def _is_stalled(connection: Evictable, now: float) -> bool:
+    return not connection.is_idle and now - connection.phase_started_at > limits.STALLED_SECONDS
+
+
+def _longest(connections: Iterable[C]) -> C | None:
+    return min(connections, key=lambda each: each.phase_started_at, default=None)

@@ -21,6 +21,9 @@ CROWDED_UNUSED_SECONDS = 5.0
 """Limits while more than three quarters of a worker's connections are in use: for the handshake, and for idle
 connections that have never carried a review."""
 
+STALLED_SECONDS = 1.0
+"""Time in which a request or response has not ended, after which a worker without room may close its connection."""
+
 MAX_DISCARDED_BYTES = 16 << 20
 """Bytes of an unused body (wrong path, body too large) that are read and discarded to keep the connection usable.
 If the body is longer, the connection is closed after a lingering close of at most the same size."""

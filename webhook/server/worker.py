@@ -122,9 +122,12 @@ class Worker(BaseWorker):  # type: ignore[misc]
         """Closes another connection if there are too many, so that the next one can be accepted."""
         evicted = self._connections.find_evictable(newest)
         if evicted is not None:
-            self._connections.discard(evicted)
-            admission_metrics.count_connection_failure("evicted")
-            evicted.kill()
+            self._evict(evicted)
+
+    def _evict(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        admission_metrics.count_connection_failure("evicted")
+        connection.kill()
 
     def _serve_requests(self, connection: Connection) -> None:
         while True:
@@ -137,7 +140,10 @@ class Worker(BaseWorker):  # type: ignore[misc]
                 return
 
     def _close_overdue(self) -> None:
-        """Times out overdue connections, except idle ones on which a request has just arrived."""
+        """Times out overdue connections, except idle ones on which a request has just arrived. Closes connections while
+        there are too many."""
+        while (surplus := self._connections.find_surplus(time.monotonic())) is not None:
+            self._evict(surplus)
         keep_alive = float(self.cfg.keepalive)
         timeouts = limits.Timeouts(limits.HANDSHAKE_SECONDS, keep_alive, keep_alive)
         if len(self._connections) * 4 > self._max_connections * 3:
