@@ -120,6 +120,13 @@ def test_the_events_of_a_namespace_have_a_rate_limit(clock: Clock) -> None:
         assert recorder.warn(pod_metadata(uid=f"other {round_}", namespace=f"other {round_}"), "Forbidden", "x")
 
 
+def test_many_events_of_one_reason_do_not_hide_another_reason_in_the_namespace(clock: Clock) -> None:
+    recorder = Recorder(ScriptedApi().api, "host", clock)
+    assert write_events(recorder, "a") == NAMESPACE_BURST
+    others = [pod_metadata(uid=uid, namespace="0") for uid in ("one", "two")]
+    assert [recorder.warn(each, "Invalid", "x") for each in others] == [True, False]
+
+
 @pytest.mark.parametrize("noisy", [5, 15])
 def test_noisy_namespaces_do_not_use_up_the_events_of_quiet_ones(noisy: int, clock: Clock) -> None:
     """They write whenever they can; a quiet namespace writes one a second, after them."""

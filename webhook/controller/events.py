@@ -4,7 +4,8 @@ The name of an Event is derived from the pod and the reason, so that a restarted
 the same Event. Events are rate-limited per pod and reason (`REPEAT_SECONDS`), per namespace and in total: a quota that
 stops a thousand pods must neither cause a thousand Events at once nor silence other namespaces. A part of the
 total is kept for namespaces that have written none for a while (`RESERVE`), so that a few noisy namespaces do not use
-up the Events of quiet ones. A suppressed Event is written at a later retry of its pod.
+up the Events of quiet ones. Within a namespace, the first Event of each reason is exempt from the namespace's limit:
+many pods with one problem do not hide another. A suppressed Event is written at a later retry of its pod.
 """
 
 import hashlib
@@ -77,6 +78,8 @@ class Recorder:
         self._last: dict[tuple[str, str], _LastEvent] = {}
         self._bucket = TokenBucket(BURST, PER_SECOND, clock())
         self._namespace_buckets: dict[str, TokenBucket] = {}
+        self._reasons: dict[tuple[str, str], float] = {}
+        """When the latest Event of a namespace and reason was written."""
 
     def warn(self, pod: Mapping[str, object], reason: str, message: str) -> bool:
         """Writes a Warning on the pod with this metadata, unless a rate limit applies. Whether it was written."""
@@ -116,9 +119,10 @@ class Recorder:
             now = self._clock()
             last = self._last.get((uid, reason), _LastEvent(-REPEAT_SECONDS, 0))
             bucket = self._namespace_buckets.get(namespace) or TokenBucket(NAMESPACE_BURST, NAMESPACE_PER_SECOND, now)
-            left = bucket.available(now)
-            required = 1 if bucket.is_full(now) else 1 + RESERVE
-            if now - last.at < REPEAT_SECONDS or left < 1 or self._bucket.available(now) < required:
+            first = now - self._reasons.get((namespace, reason), -REPEAT_SECONDS) >= REPEAT_SECONDS
+            allowed = first or bucket.available(now) >= 1
+            required = 1 if first or bucket.is_full(now) else 1 + RESERVE
+            if now - last.at < REPEAT_SECONDS or not allowed or self._bucket.available(now) < required:
                 return None
             self._bucket.take()
             bucket.take()
@@ -128,7 +132,9 @@ class Recorder:
                 self._namespace_buckets = {name: each for name, each in buckets if not each.is_full(now)}
             if len(self._last) > MAX_EVENTS:
                 self._last = {key: each for key, each in self._last.items() if now - each.at < 2 * REPEAT_SECONDS}
+                self._reasons = {key: at for key, at in self._reasons.items() if now - at < REPEAT_SECONDS}
             self._last[uid, reason] = _LastEvent(now, last.total + 1)
+            self._reasons[namespace, reason] = now
             return last.total + 1
 
     def _forget(self, uid: str, reason: str) -> None:

@@ -6,10 +6,11 @@ this order:
     1. a stalled request on a connection that has never carried a review: the one stalled longest
     2. an unfinished handshake: the oldest of the peer address that has the most
     3. an idle connection that has never carried a review: the one idle longest
-    4. any other idle or stalled connection: the longest, of the peer address that has the most connections
+    4. a connection that has carried a review and was idle or stalled for long: the longest, of the peer address that
+       has the most
 
-The API server's connections are thus the last to go. A request or response is stalled after limits.STALLED_SECONDS;
-before that, its connection is not closed. The fourth kind is closed only if all connections have carried a review.
+The API server's connections are thus the last to go. Before limits.STALLED_SECONDS, a request is not stalled and a
+connection that carried a review is not closed: an API server would not send the lost request again.
 """
 
 from collections import Counter
@@ -108,7 +109,7 @@ class ConnectionTable(Generic[C]):
         per_address = Counter(each.peer_address for each in complete)
         address = max(per_address, key=lambda each: per_address[each])
         own = [each for each in complete if each.peer_address == address]
-        return _longest(each for each in own if each.is_idle or _is_stalled(each, now))
+        return _longest(each for each in own if now - each.phase_started_at > limits.STALLED_SECONDS)
 
     def _complete(self) -> list[C]:
         """The connections with a complete handshake."""

@@ -21,8 +21,9 @@ CROWDED_UNUSED_SECONDS = 5.0
 """Limits while more than three quarters of a worker's connections are in use: for the handshake, and for idle
 connections that have never carried a review."""
 
-STALLED_SECONDS = 1.0
-"""Time in which a request or response has not ended, after which a worker without room may close its connection."""
+STALLED_SECONDS = 5.0
+"""A worker without room may close a connection whose request or response has not ended for so long, and one that
+carried a review and was idle for so long. An API server that is only slowed down by the crowd keeps its connections."""
 
 MAX_DISCARDED_BYTES = 16 << 20
 """Bytes of an unused body (wrong path, body too large) that are read and discarded to keep the connection usable.

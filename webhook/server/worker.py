@@ -124,10 +124,14 @@ class Worker(BaseWorker):  # type: ignore[misc]
         if evicted is not None:
             self._evict(evicted)
 
-    def _evict(self, connection: Connection) -> None:
+    def _evict(self, connection: Connection) -> bool:
+        """Closes a connection, unless a request has just arrived on it. Whether it was closed."""
+        if connection.is_idle and _readable([connection]):
+            return False
         self._connections.discard(connection)
         admission_metrics.count_connection_failure("evicted")
         connection.kill()
+        return True
 
     def _serve_requests(self, connection: Connection) -> None:
         while True:
@@ -142,8 +146,8 @@ class Worker(BaseWorker):  # type: ignore[misc]
     def _close_overdue(self) -> None:
         """Times out overdue connections, except idle ones on which a request has just arrived. Closes connections while
         there are too many."""
-        while (surplus := self._connections.find_surplus(time.monotonic())) is not None:
-            self._evict(surplus)
+        while (surplus := self._connections.find_surplus(time.monotonic())) is not None and self._evict(surplus):
+            pass
         keep_alive = float(self.cfg.keepalive)
         timeouts = limits.Timeouts(limits.HANDSHAKE_SECONDS, keep_alive, keep_alive)
         if len(self._connections) * 4 > self._max_connections * 3:
