@@ -28,7 +28,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 ConnectionFailure: TypeAlias = Literal[
-    "handshake", "handshake_timeout", "request", "request_timeout", "reset", "accept", "evicted"
+    "handshake", "handshake_timeout", "request", "request_timeout", "reset", "accept"
 ]
 
 # Otherwise each counter has a second series, its creation time.

@@ -42,7 +42,6 @@ class Connection:
 
     def __init__(self, client: Socket, peer: tuple[str, int], server: tuple[str, int], cfg: Config) -> None:
         self._peer = peer
-        self.peer_address = peer[0]
         self.has_served_review = False
         """A review was answered on this connection, so the peer is probably an API server."""
         self._environ = wsgi.build_connection_environ(server, peer, cfg.workers > 1)
@@ -56,7 +55,7 @@ class Connection:
 
     def _start_phase(self, timeout: float) -> None:
         """Starts a phase that may take `timeout` seconds."""
-        self.phase_started_at = time.monotonic()
+        self._phase_started_at = time.monotonic()
         self._phase_timeout = timeout
 
     @property
@@ -79,16 +78,16 @@ class Connection:
         if not self.has_handshaken:
             timeout = timeouts.handshake
         elif not self.is_idle:
-            timeout = self._phase_timeout
+            timeout = min(self._phase_timeout, timeouts.request)
         else:
             timeout = timeouts.idle if self.has_served_review else timeouts.unused
-        return time.monotonic() - self.phase_started_at > timeout
+        return time.monotonic() - self._phase_started_at > timeout
 
     def time_out(self, timeouts: limits.Timeouts) -> None:
         """Raises TimeoutError in the connection's greenlet if the connection is still overdue. Call this from the
         event loop, so that no greenlet runs meanwhile."""
         if self.is_overdue(timeouts):
-            self.phase_started_at = time.monotonic()
+            self._phase_started_at = time.monotonic()
             self._greenlet.throw(TimeoutError())
 
     def kill(self) -> None:

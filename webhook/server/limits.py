@@ -17,13 +17,12 @@ MAX_CONNECTION_SECONDS = 600.0
 moves load to replicas that were added since."""
 
 CROWDED_HANDSHAKE_SECONDS = 1.0
-CROWDED_UNUSED_SECONDS = 5.0
-"""Limits while more than three quarters of a worker's connections are in use: for the handshake, and for idle
-connections that have never carried a review."""
-
-STALLED_SECONDS = 5.0
-"""A worker without room may close a connection whose request or response has not ended for so long, and one that
-carried a review and was idle for so long. An API server that is only slowed down by the crowd keeps its connections."""
+CROWDED_UNUSED_SECONDS = 1.0
+CROWDED_IDLE_SECONDS = 5.0
+CROWDED_REQUEST_SECONDS = 5.0
+"""Limits while more than three quarters of a worker's connections are in use: for the handshake, for idle connections
+that have never carried a review, for those that have, and for a request and its response. Peers that hold connections
+must not keep the API server out, and an API server that is only slowed down by the crowd must not lose a request."""
 
 MAX_DISCARDED_BYTES = 16 << 20
 """Bytes of an unused body (wrong path, body too large) that are read and discarded to keep the connection usable.
@@ -35,13 +34,13 @@ data resets the connection, and the peer's kernel may discard the response."""
 
 
 class Timeouts(NamedTuple):
-    """Time limits in seconds that depend on the load of the worker."""
+    """Time limits in seconds that depend on the load of the worker. An idle connection is `unused` if it has never
+    carried a review. `request` is an upper bound of the limit of its phase."""
 
     handshake: float
-    idle: float
-    """Between two requests, if the connection has carried a review."""
     unused: float
-    """The same, if it has not."""
+    idle: float
+    request: float
 
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)

@@ -10,6 +10,7 @@ all workers.
 """
 
 import logging
+import math
 import os
 import select
 import signal
@@ -31,7 +32,6 @@ from gunicorn.workers.base import Worker as BaseWorker
 from webhook.observe import admission_metrics
 from webhook.server import limits
 from webhook.server.connection import Connection
-from webhook.server.connection_table import ConnectionTable
 
 _log = logging.getLogger("modelfit.server")
 
@@ -69,7 +69,7 @@ class Worker(BaseWorker):  # type: ignore[misc]
         hub: Any = get_hub()
         hub.print_exception = _log_accept_error
         self._max_connections: int = self.cfg.worker_connections
-        self._connections: ConnectionTable[Connection] = ConnectionTable(self._max_connections)
+        self._connections: set[Connection] = set()
         self._pool = Pool(self._max_connections)
         servers = [self._listen(each) for each in self.sockets]
         signal.pthread_sigmask(signal.SIG_UNBLOCK, limits.STOP_SIGNALS)
@@ -107,31 +107,14 @@ class Worker(BaseWorker):  # type: ignore[misc]
         """Serves a connection from accept to close."""
         connection = Connection(client, peer, server, self.cfg)
         self._connections.add(connection)
-        self._make_room(connection)
         try:
             if connection.handshake(self.app.certificate.context()):
-                self._connections.finish_handshake(connection)
                 self._serve_requests(connection)
         except Exception:
             _log.exception("connection handler failed")
         finally:
             self._connections.discard(connection)
             connection.close()
-
-    def _make_room(self, newest: Connection) -> None:
-        """Closes another connection if there are too many, so that the next one can be accepted."""
-        evicted = self._connections.find_evictable(newest)
-        if evicted is not None:
-            self._evict(evicted)
-
-    def _evict(self, connection: Connection) -> bool:
-        """Closes a connection, unless a request has just arrived on it. Whether it was closed."""
-        if connection.is_idle and _readable([connection]):
-            return False
-        self._connections.discard(connection)
-        admission_metrics.count_connection_failure("evicted")
-        connection.kill()
-        return True
 
     def _serve_requests(self, connection: Connection) -> None:
         while True:
@@ -144,19 +127,22 @@ class Worker(BaseWorker):  # type: ignore[misc]
                 return
 
     def _close_overdue(self) -> None:
-        """Times out overdue connections, except idle ones on which a request has just arrived. Closes connections while
-        there are too many."""
-        while (surplus := self._connections.find_surplus(time.monotonic())) is not None and self._evict(surplus):
-            pass
-        keep_alive = float(self.cfg.keepalive)
-        timeouts = limits.Timeouts(limits.HANDSHAKE_SECONDS, keep_alive, keep_alive)
-        if len(self._connections) * 4 > self._max_connections * 3:
-            timeouts = limits.Timeouts(
-                limits.CROWDED_HANDSHAKE_SECONDS, keep_alive, min(keep_alive, limits.CROWDED_UNUSED_SECONDS)
-            )
+        """Times out overdue connections, except idle ones on which a request has just arrived."""
+        timeouts = self._timeouts()
         overdue = {each for each in self._connections if each.is_overdue(timeouts)}
         for connection in overdue - _readable([each for each in overdue if each.is_idle]):
             get_hub().loop.run_callback(connection.time_out, timeouts)
+
+    def _timeouts(self) -> limits.Timeouts:
+        keep_alive = float(self.cfg.keepalive)
+        if self._pool.free_count() * 4 >= self._max_connections:
+            return limits.Timeouts(limits.HANDSHAKE_SECONDS, keep_alive, keep_alive, math.inf)
+        return limits.Timeouts(
+            limits.CROWDED_HANDSHAKE_SECONDS,
+            min(keep_alive, limits.CROWDED_UNUSED_SECONDS),
+            min(keep_alive, limits.CROWDED_IDLE_SECONDS),
+            limits.CROWDED_REQUEST_SECONDS,
+        )
 
     def _shut_down(self, servers: list[StreamServer]) -> None:
         """Closes idle connections at once and others after their response."""
