@@ -22,6 +22,7 @@ from webhook.controller import controller_metrics
 from webhook.errors import truncate
 from webhook.json_tree import JsonObject
 from webhook.observe.log_throttle import LogThrottle
+from webhook.observe.token_bucket import TokenBucket
 
 REPEAT_SECONDS = 300.0
 """Minimum seconds between two Events of the same pod and reason."""
@@ -46,26 +47,6 @@ _log = logging.getLogger("modelfit.events")
 class _LastEvent(NamedTuple):
     at: float
     total: int
-
-
-class TokenBucket:
-    """A rate limit: `burst` tokens, refilled at `per_second`."""
-
-    def __init__(self, burst: float, per_second: float, now: float) -> None:
-        self._burst, self._per_second = burst, per_second
-        self._tokens, self._refilled = burst, now
-
-    def available(self, now: float) -> float:
-        """The number of tokens."""
-        self._tokens = min(self._burst, self._tokens + (now - self._refilled) * self._per_second)
-        self._refilled = now
-        return self._tokens
-
-    def is_full(self, now: float) -> bool:
-        return self.available(now) == self._burst
-
-    def take(self) -> None:
-        self._tokens -= 1
 
 
 class Recorder:
